@@ -66,11 +66,11 @@ class Sampler:
         return made
 
 
-def _data(folder: Path) -> tuple[list[Any], list[Any]]:
-    """Real and made sentences with parts of speech."""
+def real_and_made(folder: Path, n: int) -> tuple[list[Any], list[Any]]:
+    """About n real sentences and as many made ones, with parts of speech."""
     text = (folder / "sentences" / "reviews.txt").read_text(encoding="utf-8")
     lines = [line.split() for line in text.splitlines()]
-    real = [line for line in lines if 0 < len(line) <= LONGEST][: SENTENCES + HELD_OUT]
+    real = [line for line in lines if 0 < len(line) <= LONGEST][:n]
     tagger = Tagger("pos", learner="perceptron", passes=5)
     blocks = (folder / "conll2000" / "train.txt").read_text(encoding="utf-8").strip().split("\n\n")
     rows = [[line.split() for line in block.split("\n")] for block in blocks]
@@ -83,15 +83,15 @@ def _data(folder: Path) -> tuple[list[Any], list[Any]]:
 
 
 def bench_classify(folder: Path) -> None:
-    """On one core."""
-    real, made = _data(folder)
+    """On one core, sentence by sentence."""
+    real, made = real_and_made(folder, SENTENCES + HELD_OUT)
     train, test = (real[HELD_OUT:], made[HELD_OUT:]), (real[:HELD_OUT], made[:HELD_OUT])
     (X, y), held_out = (([*a, *b], [1] * len(a) + [0] * len(b)) for a, b in (train, test))
     tokens = sum(len(sentence) for part in train for sentence in part)
     print(f"{len(train[0]):,} + {len(train[1]):,} sentences, {tokens:,} tokens; word and POS 1- to 3-grams")
     found: dict[str, dict[str, float]] = {}
     for name, options in ROWS.items():
-        classifier = Classifier(passes=PASSES, **options).fit(X, y, names=False)
+        classifier = Classifier(passes=PASSES, batch_size=1, **options).fit(X, y, names=False, threads=1)
         seconds = statistics.median(row["seconds"] for row in classifier.training_log_[1:])
         found[name] = {"seconds": seconds, "accuracy": classifier.score(*held_out)}
         told = f"{seconds:6.2f} s a pass, {tokens / seconds:>9,.0f} tokens a second"

@@ -87,12 +87,10 @@ def _checksum(tagger: Tagger) -> str:
 
 def _training(files: list[str], times: int) -> dict[str, Any]:
     """Two threads, two workers, and two workers of which one is killed, in turn."""
-    import ray
-
     from palmette.estimators import tagger_shards
-    from palmette.training.ray_cluster import RayCluster, connect
+    from palmette.training.ray_cluster import Connection, RayCluster
 
-    connect("local", 2)
+    connection = Connection("local", 2)
     sides: dict[str, Callable[[], Tagger]] = {
         "one thread": lambda: _fit(files), "two threads": lambda: _fit(files, threads=2),
         "two workers": lambda: _fit(files, cluster="local"), "one of two killed": lambda: _fit(files, cluster="local"),
@@ -114,16 +112,14 @@ def _training(files: list[str], times: int) -> dict[str, Any]:
             found[name]["weights"] = _checksum(tagger)
             print(f"  {name:<18} run {turn + 1}: {found[name]['seconds'][-1]:.2f} s", file=sys.stderr, flush=True)
     tagger_shards.ray_cluster = usual
-    ray.shutdown()
+    connection.close()
     assert len({side["weights"] for side in found.values()}) == 1, "the models differ"
     return {name: side | {key: median(side[key]) for key in ("seconds", "passes")} for name, side in found.items()}
 
 
 def _tagging(data: Path, folder: Path, files: list[str]) -> dict[str, Any]:
     """A folder of many files, on threads and on Ray."""
-    import ray
-
-    from palmette.training.ray_cluster import connect
+    from palmette.training.ray_cluster import Connection
 
     model = folder / "chunk.palm"
     Tagger("chunk", learner="perceptron", passes=3).fit_file(data / "conll2000" / "train.txt").save(model)
@@ -132,7 +128,7 @@ def _tagging(data: Path, folder: Path, files: list[str]) -> dict[str, Any]:
     inputs.mkdir()
     for k in range(FILES):
         (inputs / f"f{k}.txt").write_text(lines, encoding="utf-8")
-    connect("local", 2)
+    connection = Connection("local", 2)
     warm = inputs / "f0.txt"
     tag_files(model, [warm], folder / "warm", cluster="local")
     found: dict[str, Any] = {"files": FILES}
@@ -143,7 +139,7 @@ def _tagging(data: Path, folder: Path, files: list[str]) -> dict[str, Any]:
             lambda out=out, options=options: tag_files(model, [f"{inputs}/*"], out, **options)
         )
         print(f"  {name:<18} {found[name]:.2f} s", file=sys.stderr, flush=True)
-    ray.shutdown()
+    connection.close()
     same = {path.read_bytes() for path in folder.glob("out */*.txt")}
     assert len(same) == 1, "the outputs differ"
     return found

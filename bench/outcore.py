@@ -25,6 +25,7 @@ TOKENS, SMALL = 100_000_000, 1_000_000
 GROWTH = 0.6
 FREQUENT = 200  # occurrences from which on a word stays as it is
 MIN_COUNT = 5
+TIMES = 3  # runs on the small corpus, of which the fastest counts
 
 # Prints what it took without starting Python: reading, encoding and learning, one pass; then saving.
 PROGRAM = """
@@ -119,6 +120,11 @@ def train(source: Path, mode: str, folder: Path, tokens: int) -> dict[str, Any]:
     return result | ({"disk": disk[1]} if disk else {}) | {"model_megabytes": Path(model).stat().st_size / 1e6}
 
 
+def fastest(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The run that others disturbed least."""
+    return min(runs, key=lambda run: float(run["microseconds_a_token"]))
+
+
 def tag(model: Path, source: Path, folder: Path, tokens: int) -> dict[str, Any]:
     """Tag the file with two threads."""
     begun = time.perf_counter()
@@ -136,8 +142,8 @@ def bench_outcore(data: Path, tokens: int = TOKENS, small: int = SMALL) -> None:
         folder, source = Path(name), data / "conll2000" / "train.txt"
         few, many = folder / "small.txt", folder / "large.txt"
         write_corpus(source, small, few)
-        found["small, in memory"] = train(few, "memory", folder, small)
-        found["small, from disk"] = train(few, "disk", folder, small)
+        found["small, in memory"] = fastest([train(few, "memory", folder, small) for _ in range(TIMES)])
+        found["small, from disk"] = fastest([train(few, "disk", folder, small) for _ in range(TIMES)])
         found["small, tagged"] = tag(folder / "disk.palm", few, folder, small)
         print(f"writing {tokens:,} tokens", flush=True)
         write_corpus(source, tokens, many)
@@ -150,9 +156,9 @@ def bench_outcore(data: Path, tokens: int = TOKENS, small: int = SMALL) -> None:
     ratio = found["large, from disk"]["microseconds_a_token"] / found["small, in memory"]["microseconds_a_token"]
     print(f"a token of the large corpus takes {ratio:.2f} times as long; disk: {found['large, from disk']['disk']}")
     cpu = [found[row]["cpu_microseconds_a_token"] for row in ("small, in memory", "large, from disk")]
-    print(f"CPU: {cpu[0]:.2f} and {cpu[1]:.2f} us a token")
+    print(f"CPU: {cpu[0]:.2f} and {cpu[1]:.2f} us a token, {cpu[1] / cpu[0]:.2f} times as much")
     if tokens == TOKENS:
-        keep("outcore", found | {"ratio": ratio})
+        keep("outcore", found | {"ratio": ratio, "cpu_ratio": cpu[1] / cpu[0]})
 
 
 if __name__ == "__main__":

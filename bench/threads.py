@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from bench.balance import most_gain
+from bench.classify import real_and_made
 from bench.measure import RESULTS, keep
-from palmette import Beam, Crf, FormatSpec, Mira, Parser, Tagger
+from palmette import Beam, Classifier, Crf, FormatSpec, Mira, Parser, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.conllu import read_treebank
 from palmette.data.formats.registry import read_corpus
@@ -33,6 +34,7 @@ LEARNERS: dict[str, Any] = {"perceptron": "perceptron", "mira": Mira(nbest=5), "
 BATCH = automatic_batch_size(SENTENCES) or 1
 SIDES = ("one by one", "batches on 1 thread", "batches on 2 threads")
 TREES = 4000  # of EWT, in the measurement of passes
+REAL = 6000  # sentences of the classifier, and as many made ones
 Train = Callable[[int, int], list[float]]  # threads and batch size to seconds of the passes
 
 
@@ -52,12 +54,24 @@ def _parser(treebank: Treebank) -> Train:
     return passes
 
 
+def _classifier(data: Path) -> Train:
+    real, made = real_and_made(data, REAL)
+    X, y = [*real, *made], [1] * len(real) + [0] * len(made)
+
+    def passes(threads: int, batch: int) -> list[float]:
+        classifier = Classifier(passes=3, batch_size=batch).fit(X, y, names=False, threads=threads)
+        return [row.seconds for row in classifier.outcome_.training_log]
+
+    return passes
+
+
 def bench_threads(data: Path, times: int) -> None:
     """Seconds of all passes of a training: sums over the passes, the median of several runs."""
     corpus = read_corpus(data / "conll2000" / "train.txt", FormatSpec())
     trees = read_treebank(str(data / "ud-ewt" / "en_ewt-ud-train.conllu")).take(np.arange(TREES))
     works: dict[str, Train] = {name: _tagger(corpus, learner) for name, learner in LEARNERS.items()}
     works["parser, beam 8"] = _parser(trees)
+    works["classifier"] = _classifier(data)
     found: dict[str, dict[str, float]] = {}
     for name, work in works.items():
         took: dict[str, list[float]] = {side: [] for side in SIDES}

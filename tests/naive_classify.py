@@ -13,6 +13,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from palmette.data.labels.schemes import convert_labels, is_wellformed
 
@@ -89,6 +90,16 @@ def combined(views: Sequence[View], found: Sequence[Tags], how: str) -> list[Tag
     return [tuple(convert_labels(vote(rest), view.scheme)) for view, rest in zip(views, others, strict=True)]
 
 
+class Step(NamedTuple):
+    """A step along features."""
+
+    scaled: dict
+    y: int
+    score: float
+    loss: float
+    tau: float
+
+
 @dataclass
 class Twin:
     """The online learner, whose mean really adds up all weight vectors."""
@@ -132,21 +143,29 @@ class Twin:
 
     def learn_from(self, bag: Counter, y: int) -> float:
         """One step along fixed features; their score before it."""
+        step = self.find(bag, y)
+        self.make(step)
+        return step.score
+
+    def find(self, bag: Counter, y: int) -> Step:
+        """The step along fixed features, from the weights and states of now."""
         size = length(bag) if self.normalise else 1.0
         scaled = {f: value / size for f, value in bag.items()}
-        squared = sum(value * value for value in scaled.values())
         score = dot(self.weights, scaled)
         loss = max(0.0, 1.0 - y * score)
-        scales = {f: 1 / (1 + self.state[f]) for f in scaled}
-        tau = self.tau(loss, sum(scales[f] * value * value for f, value in scaled.items()), y, score)
+        squared = sum(value * value / (1 + self.state[f]) for f, value in scaled.items())
+        return Step(scaled, y, score, loss, self.tau(loss, squared, y, score))
+
+    def make(self, step: Step) -> None:
+        """Change the weights, each by the state that it has now."""
+        scaled, y, _, loss, tau = step
         if tau > 0:
             for f, value in scaled.items():
-                self.weights[f] += tau * y * value * scales[f]
+                self.weights[f] += tau * y * value / (1 + self.state[f])
                 self.state[f] += self.spread * value * value
             self.updates += 1
-            self.squared_loss += loss * loss / squared
+            self.squared_loss += loss * loss / sum(value * value for value in scaled.values())
         self.met.append((scaled, y, loss))
-        return score
 
     def tau(self, loss: float, squared: float, y: int, score: float) -> float:
         """How far to go: the structure against the empty one, which scores 0."""
@@ -169,6 +188,36 @@ class Twin:
             if y > 0 or score < 0:
                 break
         self.examples += 1
+        return rounds
+
+    def batch(self, examples: Sequence[tuple[Sentence, int]]) -> list[int]:
+        """All steps for some sentences, in rounds: those of a round are found with the same weights, then made in
+        order. How often each was decoded; every one is a vector of the mean, with the changes up to its own."""
+        first, begun = self.examples, dict(self.weights)
+        changes: list[Counter] = [Counter() for _ in examples]
+        rounds, waiting = [0] * len(examples), list(range(len(examples)))
+        while waiting:
+            steps = {}
+            for j in waiting:
+                self.examples = first + j
+                sentence, y = examples[j]
+                steps[j] = self.find(self.bag(sentence, self.structures(sentence)), y)
+                self.gap = min(self.gap, abs(steps[j].score))
+            for j, step in steps.items():
+                before = dict(self.weights)
+                self.make(step)
+                for f, w in self.weights.items():
+                    changes[j][f] += w - before.get(f, 0.0)
+                rounds[j] += 1
+            waiting = [j for j in waiting if examples[j][1] < 0 and steps[j].score >= 0 and rounds[j] < self.cap]
+        self.examples = first + len(examples)
+        vector = defaultdict(float, begun)
+        for change in changes:
+            for f, amount in change.items():
+                vector[f] += amount
+            for f, w in vector.items():
+                self.total[f] += w
+            self.vectors += 1
         return rounds
 
     def count(self) -> None:

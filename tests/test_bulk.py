@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ray_driver import address, ray_driver
 
 from palmette import Tagger, load_demo
 from palmette.cli import main
@@ -132,22 +133,27 @@ def test_the_command(model, folder, capsys):
     assert "0 files, 0 tokens" in capsys.readouterr().out
 
 
-def test_ray_writes_the_same_files(model, folder):
-    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'palmette[ray]'")
-    ray.init(address="local", num_cpus=2, include_dashboard=False, object_store_memory=80 << 20, log_to_driver=False)
-    try:
-        (folder / "in" / "bad.txt").write_bytes(b"\xff\xfe\xff\n")
-        found = tag_files(model, [folder / "in" / "*"], folder / "out", cluster="local")
-        assert (found.done, len(found.failed)) == (5, 1)
-        (folder / "in" / "bad.txt").unlink()
-        assert outputs(folder) == alone(model, folder)
-        rows = ray.data.from_items([{"tokens": [list(pair) for pair in words]} for words in WORDS[60:64]])
-        tagged = rows.map_batches(TagBatches(model)).take_all()
-        assert sorted([str(v) for v in row["labels"]] for row in tagged) == sorted(
-            Tagger.load(model).predict(WORDS[60:64])
-        )
-    finally:
-        ray.shutdown()
+@pytest.fixture(scope="module")
+def driver():
+    yield from ray_driver(nodes=1)
+
+
+def tagged_on_ray(model: str, folder: Path) -> tuple[int, int, list[list[str]]]:
+    """Files done and failed, and the labels of some rows of Ray Data."""
+    import ray
+
+    found = tag_files(model, [folder / "in" / "*"], folder / "out", cluster=address())
+    rows = ray.data.from_items([{"tokens": [list(pair) for pair in words]} for words in WORDS[60:64]])
+    tagged = rows.map_batches(TagBatches(model)).take_all()
+    return found.done, len(found.failed), sorted([str(v) for v in row["labels"]] for row in tagged)
+
+
+def test_ray_writes_the_same_files(model, folder, driver):
+    (folder / "in" / "bad.txt").write_bytes(b"\xff\xfe\xff\n")
+    want = sorted(Tagger.load(model).predict(WORDS[60:64]))
+    assert driver(tagged_on_ray, model, folder) == (5, 1, want)
+    (folder / "in" / "bad.txt").unlink()
+    assert outputs(folder) == alone(model, folder)
 
 
 # Batches

@@ -25,6 +25,7 @@ from strategies import few
 
 from palmette.data.labels.schemes import convert_labels, is_wellformed
 from palmette.kernels.core.compile import kernel
+from palmette.kernels.core.team import make_team
 from palmette.kernels.latent import search as classify_search
 from palmette.kernels.latent.cache import add_new
 from palmette.kernels.latent.forms import (
@@ -41,6 +42,7 @@ from palmette.kernels.latent.forms import (
     Views,
     Weights,
     Workspace,
+    make_batch,
     make_tally,
     make_workspace,
 )
@@ -109,11 +111,11 @@ def trained(
     clock: np.ndarray | None = None,
 ) -> Tally:  # fmt: skip
     """What is counted when the kernel learns from some sentences, or from structures of the store."""
-    tally = make_tally(made.tables, how, np.ones(2) if clock is None else clock, no_rival(arrays), 60)
+    batch = make_batch(made.tables, 1, 20)
+    tally = make_tally(made.tables, how, np.ones(2) if clock is None else clock, no_rival(arrays), batch, 60)
     data, workspace = Labelled(made.x, np.array(y, np.int8)), make_workspace(made.tables, 20, how.decoding.combine)
-    train_latent(
-        made.tables, arrays, data, new_store(0) if store is None else store, np.array(examples), how, workspace, tally
-    )
+    store, team = new_store(0) if store is None else store, make_team(1)[0]
+    train_latent(made.tables, arrays, data, store, np.array(examples), how, workspace, tally, team)
     return tally
 
 

@@ -4,6 +4,7 @@ same byte for byte, also if a worker is killed in the middle of a pass."""
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ray_driver import address, ray_driver
 
 from palmette import Crf, Tagger, load_demo
 from palmette.cli import main
@@ -22,7 +24,10 @@ from palmette.data.labels.schemes import recognise, recognise_pairs, seen_pairs
 from palmette.data.pieces import Piece, divided, read_pieces
 from palmette.errors import DataError, UsageError
 from palmette.estimators import tagger_shards
+from palmette.reports.worker_progress import WorkerBars, WorkerLines
+from palmette.training.chain import fit_files
 from palmette.training.chain.file_shard import FileShard
+from palmette.training.cluster import WorkerProgress
 
 KINDS = {
     "perceptron": {"learner": "perceptron", "passes": 3},
@@ -158,6 +163,29 @@ def test_a_training_goes_on_from_its_checkpoint(files, tmp_path):
     assert model_bytes(half, tmp_path) == model_bytes(whole, tmp_path)
 
 
+def test_lbfgs_writes_its_model_now_and_then_and_goes_on_from_it(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(fit_files, "EVERY", 0.0)
+    options = {"shards": 2, "min_count": 2}
+    plain = Tagger("chunk", learner=Crf(iterations=8), **options).fit_files(files)
+    output = tmp_path / "m.palm"
+
+    def fails(number, done, total, finished):
+        if finished is not None and number == 6:
+            raise OSError("the driver is gone")
+
+    with pytest.raises(OSError, match="gone"):
+        Tagger("chunk", learner=Crf(iterations=8), **options).fit_files(files, output=output, progress=fails)
+    half = Tagger.load(output)
+    assert len(half.model_.meta["history"]) == 5
+    objectives = [row.figures["objective"] for row in plain.outcome_.training_log]
+    half.set_params(learner=Crf(iterations=4), **options).fit_files(files, resume=half.model_)
+    first = half.outcome_.training_log[0].figures["objective"]
+    assert first < objectives[4]
+    assert _names(half) <= _names(plain)
+    kept = Tagger("chunk", learner=Crf(iterations=8), **options).fit_files(files, output=output)
+    assert model_bytes(kept, tmp_path) == model_bytes(plain, tmp_path)
+
+
 def test_ctrl_c_leaves_a_usable_model(files, tmp_path):
     def interrupt(number, done, total, finished):
         if finished is not None and number == 2:
@@ -188,27 +216,20 @@ def test_what_shards_of_files_do_not_do_is_refused(files, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def ray_address():
-    """A cluster of two nodes in this machine."""
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'palmette[ray]'")
-    import ray
-    from ray.cluster_utils import Cluster
+def driver():
+    """A process with a cluster of two nodes in this machine."""
+    yield from ray_driver(nodes=2)
 
-    small = {"num_cpus": 2, "object_store_memory": 100 << 20, "include_dashboard": False}
-    cluster = Cluster(initialize_head=True, head_node_args=small)
-    cluster.add_node(num_cpus=2, object_store_memory=100 << 20)
-    ray.init(address=cluster.address, log_to_driver=False)
-    yield cluster.address
-    ray.shutdown()
-    cluster.shutdown()
+
+def trained_on_ray(options: dict, files: list[str], folder: Path) -> bytes:
+    return model_bytes(Tagger("chunk", **options).fit_files(files, cluster=address()), folder)
 
 
 @pytest.mark.parametrize("kind", ["perceptron", "crf"])
-def test_ray_trains_the_same_model_as_threads(kind, files, tmp_path, ray_address):
-    options = {"shards": 3, **KINDS[kind]}
+def test_ray_trains_the_same_model_as_threads(kind, files, tmp_path, driver):
+    options = {"shards": 2, **KINDS[kind]}
     here = Tagger("chunk", **options).fit_files(files, threads=2)
-    there = Tagger("chunk", **options).fit_files(files, cluster=ray_address)
-    assert model_bytes(here, tmp_path) == model_bytes(there, tmp_path)
+    assert model_bytes(here, tmp_path) == driver(trained_on_ray, options, files, tmp_path)
 
 
 class DiesOnce(FileShard):
@@ -232,42 +253,128 @@ class DiesOnce(FileShard):
         return super().learn_pass(number, clock, news)
 
 
-def test_a_killed_worker_changes_nothing(files, tmp_path, ray_address, monkeypatch):
+class Watched:
+    """A progress that remembers what it is told of workers."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, list[WorkerProgress]]] = []
+
+    def __call__(self, number, done, total, finished):
+        pass
+
+    def workers(self, doing, workers):
+        self.told.append((doing, list(workers)))
+
+    def last(self) -> dict[str, list[WorkerProgress]]:
+        """The last word on each piece of work."""
+        return dict(self.told)
+
+
+def trained_with_a_death(options: dict, files: list[str], folder: Path) -> tuple[bytes, int, dict]:
+    """The model, how many workers were replaced, and what was told of workers."""
     import ray
 
     from palmette.training import ray_cluster
 
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers do not know the tests
-    options = {"shards": 2, "learner": "perceptron", "passes": 4}
-    here = Tagger("chunk", **options).fit_files(files)
-    made = []
+    made, usual, watched = [], tagger_shards.ray_cluster, Watched()
 
     def dying(make, arguments, address):
-        made.append(ray_cluster.RayCluster(DiesOnce, [(*own, str(tmp_path)) for own in arguments], address))
+        made.append(ray_cluster.RayCluster(DiesOnce, [(*own, str(folder)) for own in arguments], address))
         return made[0]
 
-    monkeypatch.setattr(tagger_shards, "ray_cluster", dying)
-    there = Tagger("chunk", **options).fit_files(files, cluster=ray_address)
+    tagger_shards.ray_cluster = dying
+    try:
+        there = Tagger("chunk", **options).fit_files(files, cluster=address(), progress=watched)
+    finally:
+        tagger_shards.ray_cluster = usual
+    return model_bytes(there, folder), made[0].replaced, watched.last()
+
+
+def test_a_killed_worker_changes_nothing(files, tmp_path, driver):
+    options = {"shards": 2, "learner": "perceptron", "passes": 4}
+    here = Tagger("chunk", **options).fit_files(files)
+    there, replaced, told = driver(trained_with_a_death, options, files, tmp_path)
     assert (tmp_path / "died").exists()
-    assert made[0].replaced == 1
-    assert model_bytes(here, tmp_path) == model_bytes(there, tmp_path)
+    assert replaced == 1
+    assert model_bytes(here, tmp_path) == there
+    assert list(told) == ["reading", "counting", "encoding", "pass 1", "pass 2", "pass 3", "pass 4", "naming"]
+    assert [one.replaced for one in told["pass 4"]] == [0, 1]
+    assert all(one.finished for one in told["pass 4"])
 
 
-def test_errors_of_workers_are_those_of_threads(tmp_path, ray_address):
+def test_threads_tell_how_far_each_worker_is(files):
+    watched = Watched()
+    Tagger("chunk", shards=3, learner="perceptron", passes=2).fit_files(files, progress=watched)
+    told = watched.last()
+    assert list(told) == ["reading", "counting", "encoding", "pass 1", "pass 2", "naming"]
+    tokens = [read_corpus(path, FormatSpec().resolved(path)).n_tokens for path in files]
+    assert told["pass 2"] == [WorkerProgress(n, n, True) for n in tokens]
+    in_memory = Watched()
+    words, labels = load_demo("train")
+    Tagger("chunk", shards=2, learner="perceptron", passes=2).fit(words[:40], labels[:40], progress=in_memory)
+    assert [len(workers) for workers in in_memory.last().values()] == [2, 2]
+
+
+def test_lines_about_workers_come_now_and_then():
+    lines, now = [], [0.0]
+    write = WorkerLines(lines.append, lambda: now[0])
+    half = [WorkerProgress(5, 10, False), WorkerProgress(0, 0, False), WorkerProgress(3, 10, False, 2)]
+    write("pass 1", half)
+    now[0] = 9.0
+    write("pass 1", half)
+    assert lines == []
+    now[0] = 10.0
+    write("pass 1", half)
+    now[0] = 11.0
+    write("pass 1", half)
+    assert lines == ["pass 1: shard 1 50%, shard 2 at work, shard 3 30% (replaced 2x)"]
+    now[0] = 30.0
+    write("pass 2", half)
+    write("pass 2", [WorkerProgress(10, 10, True)] * 3)
+    assert len(lines) == 1
+    now[0] = 40.0
+    write("pass 2", [WorkerProgress(10, 10, True, 1)] + [WorkerProgress(k, 99, False) for k in range(40)])
+    assert lines[1].startswith("pass 2: shard 2 0%, shard 3 1%, ")
+    assert lines[1].endswith(", 29 others further")
+
+
+def test_bars_of_workers():
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn
+
+    shown = TextColumn("{task.description} {task.fields[speed]} {task.percentage:.0f}")
+    with Progress(shown, console=Console(file=io.StringIO())) as bars:
+        show = WorkerBars(bars)
+        show("reading", [WorkerProgress(0, 0, False)] * 2)
+        assert [task.total for task in bars.tasks] == [None, None]
+        show("pass 1", [WorkerProgress(5, 10, False), WorkerProgress(10, 10, True)])
+        rows = [(task.description.strip(), task.fields["speed"], task.percentage) for task in bars.tasks]
+        assert rows == [("shard 1", "pass 1: 50%", 50.0), ("shard 2", "pass 1: done", 100.0)]
+
+
+def error_on_ray(path: Path) -> str:
+    with pytest.raises(DataError) as caught:
+        Tagger(learner="perceptron").fit_files([path], cluster=address())
+    return str(caught.value)
+
+
+def test_errors_of_workers_are_those_of_threads(tmp_path, driver):
     bad = tmp_path / "bad.txt"
     bad.write_text("a x B-NP\nb\n\n")
-    messages = []
-    for cluster in (None, ray_address):
-        with pytest.raises(DataError) as caught:
-            Tagger(learner="perceptron").fit_files([bad], cluster=cluster)
-        messages.append(str(caught.value))
-    assert messages[0] == messages[1]
-    assert "bad.txt:2" in messages[0]
+    with pytest.raises(DataError) as caught:
+        Tagger(learner="perceptron").fit_files([bad])
+    assert "bad.txt:2" in str(caught.value)
+    assert driver(error_on_ray, bad) == str(caught.value)
 
 
-def test_the_command_trains_on_a_cluster(files, tmp_path, ray_address):
-    output = tmp_path / "m.palm"
+def trained_by_command(files: list[str], output: Path) -> None:
     options = ["--shards", "2", "--passes", "2", "--learner", "perceptron", "-q"]
-    main(["train", *files, "-o", str(output), "--ray", ray_address, *options])
+    main(["train", *files, "-o", str(output), "--ray", address(), *options])
+
+
+def test_the_command_trains_on_a_cluster(files, tmp_path, driver):
+    output = tmp_path / "m.palm"
+    driver(trained_by_command, files, output)
     here = Tagger(learner="perceptron", shards=2, passes=2).fit_files(files)
     assert model_bytes(Tagger.load(output), tmp_path) == model_bytes(here, tmp_path)

@@ -15,6 +15,7 @@ from strategies import few
 
 from palmette import Classifier, load_grammaticality
 from palmette.errors import UsageError
+from palmette.kernels.core.team import make_team
 from palmette.kernels.latent.forms import (
     DUAL,
     JOINT,
@@ -22,6 +23,7 @@ from palmette.kernels.latent.forms import (
     Decoding,
     Labelled,
     Training,
+    make_batch,
     make_tally,
     make_workspace,
 )
@@ -152,9 +154,9 @@ def test_a_step_along_the_joint_structure() -> None:
         twin.learn_from(bag, 1)
         arrays = to_arrays(made, start)
         how = Training(Decoding(DUAL, True, ROUNDS), Rule(PA, variant=HARD), 1)
-        tally = make_tally(made.tables, how, np.ones(2), no_rival(arrays), 60)
+        tally = make_tally(made.tables, how, np.ones(2), no_rival(arrays), make_batch(made.tables, 1, 20), 60)
         data, workspace = Labelled(made.x, np.array([1], np.int8)), make_workspace(made.tables, 4, DUAL)
-        train_latent(made.tables, arrays, data, new_store(0), np.arange(1), how, workspace, tally)
+        train_latent(made.tables, arrays, data, new_store(0), np.arange(1), how, workspace, tally, make_team(1)[0])
         assert tally.counts[PROVEN] == 1
         for feature, value in from_arrays(made, arrays).items():
             assert value == pytest.approx(twin.weights[feature], abs=1e-4)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from cli_run import Cli, leave_demo, spawn
+from ray_driver import RayDriver, ray_driver
 
 import palmette
 from palmette import Tagger, load_demo
@@ -337,23 +338,35 @@ def test_options_of_a_search_are_checked_by_their_declarations() -> None:
 # --- Ray ----------------------------------------------------------------------------------------------------
 
 
-def test_a_cluster_gives_the_same_also_when_a_process_dies(demo: Path) -> None:
-    pytest.importorskip("ray", reason="Ray is not installed")
+@pytest.fixture(scope="module")
+def driver():
+    yield from ray_driver(nodes=0)
+
+
+def material_and_tasks(demo: Path) -> tuple[Material, list[Task]]:
+    material = Material(*corpora(demo), Space(SPACE, Tagger("chunk", passes=3)))
+    return material, [Task(k, settings, FULL) for k, settings in enumerate(material.space.draws(1), 1)]
+
+
+def scores_on_ray(demo: Path) -> tuple[dict[int, float | None], int, bool]:
+    """The scores of trainings of which one is killed, the number of workers, and whether the connection was left."""
     import ray
 
     from palmette.tuning.ray_workers import RayWorkers
 
-    train, dev = corpora(demo)
-    material = Material(train, dev, Space(SPACE, Tagger("chunk", passes=3)))
-    tasks = [Task(k, settings, FULL) for k, settings in enumerate(material.space.draws(1), 1)]
-    with Threads(material, 2) as threads:
-        wanted = {t.number: t.score for t in threads.run(tasks, None, lambda task, epoch: None)}
-    scores = {}
+    material, tasks = material_and_tasks(demo)
+    scores: dict[int, float | None] = {}
     with RayWorkers(material, "local", 2) as workers:
         for trial in workers.run(tasks, None, lambda task, epoch: None):
             if not scores:
                 ray.kill(next(iter(workers._busy.values())), no_restart=False)
             scores[trial.number] = trial.score
-        assert workers.size == 2
-    assert scores == wanted
-    assert not ray.is_initialized()
+        size = workers.size
+    return scores, size, not ray.is_initialized()
+
+
+def test_a_cluster_gives_the_same_also_when_a_process_dies(demo: Path, driver: RayDriver) -> None:
+    material, tasks = material_and_tasks(demo)
+    with Threads(material, 2) as threads:
+        wanted = {t.number: t.score for t in threads.run(tasks, None, lambda task, epoch: None)}
+    assert driver(scores_on_ray, demo) == (wanted, 2, True)

@@ -10,7 +10,7 @@ import msgspec
 
 from palmette.errors import UsageError
 from palmette.structures.training_log import Epoch
-from palmette.training.result import Progress
+from palmette.training.result import Progress, watcher_of
 
 
 class LivePage:
@@ -26,7 +26,7 @@ class LivePage:
             if (error.name or "").startswith("palmette"):
                 raise
             raise UsageError(f"--page: {error.name} is missing: pip install 'palmette[serve]'") from None
-        self.told = told
+        self.told, self.workers = told, watcher_of(told)
         self.log = TrainingLog(about)
         self.running = start_in_background(create_app([], training=self.log))
         print(f"learning curves at {self.running.address}", file=sys.stderr, flush=True)

@@ -210,9 +210,16 @@ def _on_threads(job: Job, sources: Sequence[str], folder: str, threads: int) -> 
 
 def _on_ray(job: Job, sources: Sequence[str], folder: str, address: str) -> Iterator[tuple[str, int | str]]:
     """As tasks: a task whose worker dies is done again by another one."""
-    from palmette.training.ray_cluster import connect
+    from palmette.training.ray_cluster import Connection
 
-    ray = connect(address)
+    connection = Connection(address)
+    try:
+        yield from _by_tasks(connection.ray, job, sources, folder)
+    finally:
+        connection.close()
+
+
+def _by_tasks(ray: Any, job: Job, sources: Sequence[str], folder: str) -> Iterator[tuple[str, int | str]]:
     task = ray.remote(num_cpus=1, max_retries=3)(tag_one)
     shared, waiting = ray.put(job), list(reversed(sources))
     running: dict[Any, str] = {}

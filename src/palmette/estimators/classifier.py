@@ -81,6 +81,7 @@ class Classifier(ClassifierOptions, Estimator):
         names: bool = True,
         resume: ClassifierModel | None = None,
         checkpoint: bool = False,
+        threads: int | None = None,
         progress: Progress | None = None,
         verbose: bool = False,
     ) -> Classifier:
@@ -89,7 +90,8 @@ class Classifier(ClassifierOptions, Estimator):
         y: strings, or what `str` makes of other values. dev: a pair (X, y) of development data that chooses the pass.
         positive: the class that scores 0 and above; not needed for 0 and 1, no and yes, and similar pairs. names: keep
         the attributes' names, for `inspect`. resume: the `model_` of a classifier, which is trained further.
-        checkpoint: keep what an exact resumption needs. verbose: print a line per pass."""
+        checkpoint: keep what an exact resumption needs. threads: default all cores; the model is the same for any
+        number. verbose: print a line per pass."""
         self.settings(self._chunker())  # wrong parameters are reported before any data is read
         if resume is not None and positive is None:
             positive = resume.classes[1]
@@ -104,7 +106,7 @@ class Classifier(ClassifierOptions, Estimator):
             held_out = more.corpus, _signs([str(label) for label in dev[1]], classes, more)
         return self.fit_corpus(
             items.corpus, labels, held_out, classes=classes, names=names, resume=resume, checkpoint=checkpoint,
-            progress=progress, verbose=verbose,
+            threads=threads, progress=progress, verbose=verbose,
         )  # fmt: skip
 
     def fit_corpus(
@@ -117,6 +119,7 @@ class Classifier(ClassifierOptions, Estimator):
         names: bool = True,
         resume: ClassifierModel | None = None,
         checkpoint: bool = False,
+        threads: int | None = None,
         progress: Progress | None = None,
         verbose: bool = False,
     ) -> Classifier:
@@ -139,7 +142,7 @@ class Classifier(ClassifierOptions, Estimator):
         self.outcome_: TrainResult
         self.model_, self.outcome_ = fit_classifier(Task(
             corpus, y, dev, encoder, settings, classes, chunker, names, size, reporter(progress, verbose), resume,
-            checkpoint,
+            checkpoint, threads,
         ))  # fmt: skip
         report_end(self.outcome_, verbose)
         if isinstance(self.tagger, str | Path):

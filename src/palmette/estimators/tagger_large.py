@@ -15,6 +15,7 @@ from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.errors import DataError, UsageError
+from palmette.estimators.tagger_shards import ShardedTraining
 from palmette.features.resources import Resources
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.spelling import named, spelt
@@ -71,7 +72,7 @@ class LargeData:
         if not files:
             raise UsageError("there is no file to learn from")
         if self.settings().shards > 1 or cluster is not None:
-            return self._fit_shards(files, dev, spec=spec, cluster=cluster, output=output, **options)
+            return self._fit_shards(ShardedTraining(files, dev, spec or FormatSpec(), cluster, output), options)
         return self._fit_paths(files, dev, spec, options)
 
     def _fit_paths(

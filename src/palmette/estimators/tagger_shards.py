@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
@@ -19,10 +19,21 @@ from palmette.structures.chain.model import ChainModel
 
 if TYPE_CHECKING:
     from palmette.estimators.tagger import Tagger
+    from palmette.training.chain.request import TrainRequest
     from palmette.training.cluster import Cluster
     from palmette.training.result import Progress
 
 KEPT = ("features", "reading", "temperature")  # what is known about a model that learns more
+
+
+class ShardedTraining(NamedTuple):
+    """What shards learn from, who learns, and what is written meanwhile; see `Tagger.fit_files`."""
+
+    files: Sequence[FilePath]
+    dev: FilePath | None
+    spec: FormatSpec
+    cluster: str | None
+    output: FilePath | None
 
 
 class ShardedFiles:
@@ -38,59 +49,61 @@ class ShardedFiles:
     forbidden: Any
     ends: bool
 
-    def _fit_shards(
+    def _fit_shards(self, job: ShardedTraining, options: Mapping[str, Any]) -> Tagger:
+        """Learn from labelled files, divided into as many `shards` as the tagger has; options as for `fit_corpus`."""
+        from palmette.training.chain.fit_files import fit_files
+        from palmette.training.chain.templates import choose_templates
+        from palmette.training.lines import report_end
+
+        settings = self.settings()
+        if isinstance(settings.learner, HiddenMarkov):
+            raise UsageError("hmm counts in one pass: use fit_file")
+        resolved = job.spec.resolved(job.files[0])
+        request = self._shard_request(settings, **options)
+        held_out = None if job.dev is None else read_corpus(job.dev, job.spec)
+
+        def choose(corpus: Corpus) -> TemplateSet | None:
+            return choose_templates(self.features, self.template, self.order, corpus, request.resources)
+
+        def keep(model: ChainModel) -> None:
+            self._with_meta(model, request, resolved).save(os.fspath(str(job.output)))
+
+        workers = make_cluster(job.files, resolved, settings.shards, job.cluster, request.n_threads)
+        try:
+            found = fit_files(workers, held_out, request, choose, None if job.output is None else keep)
+        finally:
+            workers.close()
+        self.model_, self.outcome_ = self._with_meta(found[0], request, resolved), found[1]
+        report_end(self.outcome_, bool(options.get("verbose")))
+        return self  # type: ignore[return-value]
+
+    def _shard_request(
         self,
-        files: Sequence[FilePath],
-        dev: FilePath | None,
+        settings: ChainSettings,
         *,
-        spec: FormatSpec | None,
-        cluster: str | None,
-        output: FilePath | None,
         threads: int | None = None,
         resume: ChainModel | None = None,
         checkpoint: bool = False,
         names: bool = True,
         progress: Progress | None = None,
         verbose: bool = False,
-    ) -> Tagger:
-        """Learn from labelled files, divided into as many `shards` as the tagger has; see `fit_files`."""
-        from palmette.training.chain.fit_files import fit_files
+    ) -> TrainRequest:
+        """The request of a training whose templates are chosen later."""
         from palmette.training.chain.request import TrainRequest
-        from palmette.training.chain.templates import choose_templates
-        from palmette.training.lines import report_end, reporter
+        from palmette.training.lines import reporter
 
-        settings = self.settings()
-        if isinstance(settings.learner, HiddenMarkov):
-            raise UsageError("hmm counts in one pass: use fit_file")
-        resolved = (spec or FormatSpec()).resolved(files[0])
-        resources = self._resources()
-        request = TrainRequest(
-            None, settings, 1 if self.order is None else self.order, resources, tuple(self.forbidden), resume,
+        return TrainRequest(
+            None, settings, 1 if self.order is None else self.order, self._resources(), tuple(self.forbidden), resume,
             checkpoint, names, self.ends, reporter(progress, verbose), threads,
         )  # fmt: skip
-        held_out = None if dev is None else read_corpus(dev, spec or FormatSpec())
 
-        def choose(corpus: Corpus) -> TemplateSet | None:
-            return choose_templates(self.features, self.template, self.order, corpus, resources)
-
-        def finish(model: ChainModel) -> ChainModel:
-            templates = request.templates
-            own = {"features": None if templates is None or self.template is not None else templates.name}
-            before = own if resume is None else {k: v for k, v in resume.meta.items() if k in KEPT}
-            model.meta |= {"reading": resolved.stored()} | before
-            return model
-
-        def keep(model: ChainModel) -> None:
-            finish(model).save(os.fspath(str(output)))
-
-        workers = make_cluster(files, resolved, settings.shards, cluster, request.n_threads)
-        try:
-            found = fit_files(workers, held_out, request, choose, None if output is None else keep)
-        finally:
-            workers.close()
-        self.model_, self.outcome_ = finish(found[0]), found[1]
-        report_end(self.outcome_, verbose)
-        return self  # type: ignore[return-value]
+    def _with_meta(self, model: ChainModel, request: TrainRequest, spec: FormatSpec) -> ChainModel:
+        """The model with how its data was read, and which named templates it has."""
+        templates, resume = request.templates, request.resume
+        own = {"features": None if templates is None or self.template is not None else templates.name}
+        before = own if resume is None else {name: kept for name, kept in resume.meta.items() if name in KEPT}
+        model.meta |= {"reading": spec.stored()} | before
+        return model
 
 
 def make_cluster(

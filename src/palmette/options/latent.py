@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from palmette.options.chain import NAMED_FEATURES
 from palmette.options.declare import OptionError, Value, option
-from palmette.options.learners import CLASSIFIER_LEARNERS, Learner, PassiveAggressive
-from palmette.options.training import AVERAGES, PASSES, TrainingOptions
+from palmette.options.learners import CLASSIFIER_LEARNERS, Lclr, Learner, PassiveAggressive
+from palmette.options.training import AVERAGES, PASSES, BatchOptions, TrainingOptions, automatic_batch_size
 from palmette.options.unicode import UnicodeOptions
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _parse_latent(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-class LatentOptions(TrainingOptions, UnicodeOptions):
+class LatentOptions(TrainingOptions, BatchOptions, UnicodeOptions):
     """Options that a classifier is trained with and remembers."""
 
     # The margin of a class is 1 and features are normalised, so the whole step of PA is the sensible default here.
@@ -198,6 +198,12 @@ class LatentSettings(LatentOptions, Value):
     def chunk_types(self) -> tuple[str, ...]:
         return cast(tuple[str, ...], self.types)
 
+    def with_batch_size_for(self, n_sentences: int) -> LatentSettings:
+        """The settings with a size of batches for so many training sentences; left open if it is 1."""
+        if self.batch_size is not None or isinstance(self.learner, Lclr):
+            return self
+        return self.replace(batch_size=automatic_batch_size(n_sentences))
+
     def decoding(self) -> Decoding:
         """How kernels find structures."""
         from palmette.kernels.latent.forms import Decoding
@@ -215,6 +221,8 @@ class LatentSettings(LatentOptions, Value):
         if self.combine != "add" and (self.latent != "chunks" or len(self.views) < 2):
             raise OptionError("combine", f"{self.combine} needs two chunk views or more, such as views=all")
         learner = self.chosen_learner
+        if isinstance(learner, Lclr) and self.batch_size not in (None, 1):
+            raise OptionError("batch_size", f"{learner.kind} decodes all sentences with the same weights: leave it out")
         if (learner.values().get("nbest") or 1) > 1:
             raise OptionError("nbest", "a classifier has one candidate per sentence: the other class")
         if learner.values().get("cost", "hamming") != "hamming":

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
+from palmette.reports.worker_progress import WorkerBars, WorkerLines
 from palmette.structures.training_log import Epoch, unit_of
+from palmette.training.cluster import Watcher, WorkerProgress
 from palmette.training.lines import EpochLines
 
 
@@ -23,6 +26,7 @@ class TrainingDisplay:
         self.began = time.perf_counter()
         self._bar: Any = None
         self._task: Any = None
+        self._workers: Watcher = WorkerLines(self._write)
 
     def __enter__(self) -> TrainingDisplay:
         if self.live:
@@ -35,6 +39,7 @@ class TrainingDisplay:
             )  # fmt: skip
             self._bar.start()
             self._task = self._bar.add_task("training", total=self.epochs, speed="")
+            self._workers = WorkerBars(self._bar)
         return self
 
     def __exit__(
@@ -58,9 +63,17 @@ class TrainingDisplay:
         if finished is not None:
             self._print(finished)
 
+    def workers(self, doing: str, workers: Sequence[WorkerProgress]) -> None:
+        """Show how far each worker of a training in shards is."""
+        if not self.quiet:
+            self._workers(doing, workers)
+
     def _print(self, row: Epoch) -> None:
         for line in self.lines.of(row):
-            if self._bar is not None:
-                self._bar.console.print(line, highlight=False, markup=False)
-            else:
-                print(line, file=sys.stderr, flush=True)
+            self._write(line)
+
+    def _write(self, line: str) -> None:
+        if self._bar is not None:
+            self._bar.console.print(line, highlight=False, markup=False)
+        else:
+            print(line, file=sys.stderr, flush=True)

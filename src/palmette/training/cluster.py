@@ -1,4 +1,4 @@
-"""Who works on the shards of a training: threads of this process, or actors of a cluster (integrations/ray/).
+"""Who works on the shards of a training: threads of this process, or actors of a cluster (ray_cluster.py).
 
 The training code is the same for both, and so is the result: shards are numbered, what they return is put together in
 that order, and a worker that is lost is replaced by one that begins the same piece of work again.
@@ -10,7 +10,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, NamedTuple
 
 from palmette.errors import counted
 from palmette.training.interrupt import Interrupt
@@ -40,8 +40,40 @@ class Worker:
         self.interrupt.signal = signal
 
 
+class WorkerProgress(NamedTuple):
+    """How far a worker is with the work at hand."""
+
+    done: int  # tokens; of work that does not count them 0
+    total: int
+    finished: bool
+    replaced: int = 0  # how often its worker was lost
+
+
+Watcher = Callable[[str, Sequence[WorkerProgress]], None]
+
+
 class Cluster(ABC):
     """Workers, one for each shard."""
+
+    doing = ""  # a name of the work at hand, for the watcher
+    watcher: Watcher | None = None  # is told now and then how far each worker is
+
+    def tell(self, progress: Sequence[WorkerProgress], monitor: Monitor | None = None) -> None:
+        """Tell the watcher how far each worker is, and the monitor how far all are together; stop them if it is
+        interrupted."""
+        if self.watcher is not None:
+            self.watcher(self.doing, progress)
+        if monitor is None:
+            return
+        if monitor.interrupt:
+            self.stop(monitor.interrupt.signal)
+        done, total = sum(one.done for one in progress), sum(one.total for one in progress)
+        if total:
+            monitor.report(done, total)
+
+    @abstractmethod
+    def stop(self, signal: int) -> None:
+        """Let all workers end the work at hand early."""
 
     @property
     @abstractmethod
@@ -92,18 +124,25 @@ class Threads(Cluster):
         fresh: Callable[[], tuple[Any, ...]] | None = None,
         monitor: Monitor | None = None,
     ) -> list[Any]:
-        for worker in self.workers:
-            worker.report(0, 0)
-        running = [self.pool.submit(getattr(worker, method), *arguments) for worker in self.workers]
-        watch(monitor, [], self.stop)
-        while wait(running, PAUSE).not_done:
-            watch(monitor, [worker.progress() for worker in self.workers], self.stop)
-        return [one.result() for one in running]
+        return self._results(method, [arguments] * self.size, monitor)
 
     def each(self, method: str, arguments: Sequence[tuple[Any, ...]], lasting: bool = False) -> list[Any]:
-        pairs = zip(self.workers, arguments, strict=True)
+        return self._results(method, arguments, None)
+
+    def _results(self, method: str, arguments: Sequence[tuple[Any, ...]], monitor: Monitor | None) -> list[Any]:
+        for worker in self.workers:
+            worker.report(0, 0)
+        pairs = list(zip(self.workers, arguments, strict=True))
         running = [self.pool.submit(getattr(worker, method), *own) for worker, own in pairs]
-        return [one.result() for one in running]
+        if monitor is not None and monitor.interrupt:
+            self.stop(monitor.interrupt.signal)
+        while True:
+            left = wait(running, PAUSE).not_done
+            told = [worker.progress() for worker in self.workers]
+            ended = [one.done() for one in running]
+            self.tell([WorkerProgress(far[0], far[1], end) for far, end in zip(told, ended, strict=True)], monitor)
+            if not left:
+                return [one.result() for one in running]
 
     def stop(self, signal: int) -> None:
         for worker in self.workers:
@@ -111,14 +150,3 @@ class Threads(Cluster):
 
     def close(self) -> None:
         self.pool.shutdown()
-
-
-def watch(monitor: Monitor | None, progress: Sequence[tuple[int, int]], stop: Callable[[int], None]) -> None:
-    """Tell the monitor how far all workers are together, and stop them if it is interrupted."""
-    if monitor is None:
-        return
-    if monitor.interrupt:
-        stop(monitor.interrupt.signal)
-    done, total = sum(done for done, _ in progress), sum(total for _, total in progress)
-    if total:
-        monitor.report(done, total)

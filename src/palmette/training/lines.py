@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from palmette.structures.training_log import Epoch, unit_of
-from palmette.training.result import Progress, TrainResult
+from palmette.training.result import Progress, TrainResult, watcher_of
 
 
 class EpochLines:
@@ -37,19 +37,22 @@ class Printed:
             print(line, flush=True)
 
 
+class _Both:
+    """Printed lines, and the caller's own function."""
+
+    def __init__(self, own: Progress) -> None:
+        self.own, self.printed, self.workers = own, Printed(), watcher_of(own)
+
+    def __call__(self, number: int, done: int, total: int, finished: Epoch | None) -> None:
+        self.printed(number, done, total, finished)
+        self.own(number, done, total, finished)
+
+
 def reporter(progress: Progress | None, verbose: bool) -> Progress | None:
     """Who is told of each pass: the caller's own function, printed lines if it is `verbose`, or both."""
     if not verbose:
         return progress
-    if progress is None:
-        return Printed()
-    own, printed = progress, Printed()
-
-    def both(number: int, done: int, total: int, finished: Epoch | None) -> None:
-        printed(number, done, total, finished)
-        own(number, done, total, finished)
-
-    return both
+    return Printed() if progress is None else _Both(progress)
 
 
 def report_end(outcome: TrainResult, verbose: bool) -> None:

@@ -12,13 +12,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from palmette.errors import PalmetteError, UsageError
-from palmette.training.cluster import PAUSE, Cluster, Worker, watch
+from palmette.training.cluster import PAUSE, Cluster, Worker, WorkerProgress
 from palmette.training.slices import Monitor
 
 logger = logging.getLogger(__name__)
 MOST_DEATHS = 5  # of workers of one shard in one call
 ASKING = 0.5  # seconds that are waited for the progress of actors
 LOCAL, AUTO = "local", "auto"
+# Of a cluster in this machine: how long its processes may be silent, since all of them share its cores with the work
+PATIENT = {
+    "health_check_initial_delay_ms": 60_000, "health_check_timeout_ms": 60_000, "health_check_failure_threshold": 20,
+    "gcs_rpc_server_connect_timeout_s": 60, "gcs_rpc_server_reconnect_timeout_s": 600,
+}  # fmt: skip
 
 
 class _Failed:
@@ -62,23 +67,30 @@ def load_ray() -> Any:
     return ray
 
 
-def connect(address: str, cpus: int | None = None) -> Any:
-    """Ray, connected: to the cluster at an address, to the one that is found (auto), or to one that is started in
-    this machine (local), with so many CPUs."""
-    ray = load_ray()
-    if ray.is_initialized():
-        return ray
-    try:
+class Connection:
+    """A process's connection to Ray: to the cluster at an address, to the one that is found (auto), or to one that is
+    started in this machine (local), with so many CPUs. A connection that the program has already is used and stays;
+    another one ends with `close`, and so does a cluster that was started for it."""
+
+    def __init__(self, address: str, cpus: int | None = None) -> None:
+        ray = self.ray = load_ray()
+        self.own = not ray.is_initialized()
+        if not self.own:
+            return
+        here: dict[str, Any] = {}
         if address == LOCAL:
-            ray.init(
-                address="local", num_cpus=cpus, include_dashboard=False, log_to_driver=False,
-                logging_level=logging.ERROR, configure_logging=False,
-            )  # fmt: skip
-        else:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
-    except ConnectionError as error:
-        raise UsageError(f"no Ray cluster at {address!r}: {error}; `local` starts one in this machine") from None
-    return ray
+            here = {"num_cpus": cpus, "include_dashboard": False, "_system_config": PATIENT}
+            logger.info("starting a Ray cluster in this machine")
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False, **here)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            why = str(error).splitlines()[0]
+            raise UsageError(f"no Ray cluster at {address!r}: {why}; `local` starts one in this machine") from None
+
+    def close(self) -> None:
+        if self.own:
+            self.own = False
+            self.ray.shutdown()
 
 
 class RayCluster(Cluster):
@@ -88,11 +100,12 @@ class RayCluster(Cluster):
         self, make: Callable[..., Worker], arguments: Sequence[tuple[Any, ...]], address: str = AUTO, cpus: float = 1.0
     ) -> None:
         """make(*arguments[k]) is the worker of shard k; cpus: that an actor reserves."""
-        self.ray = connect(address, max(1, len(arguments)))
+        self.connection = Connection(address, max(1, len(arguments)))
+        self.ray = self.connection.ray
         self.make, self.arguments, self.cpus = make, list(arguments), cpus
         self.lasting: list[tuple[str, Any]] = []  # calls that every worker has had: method, references of arguments
         self.actors = [self._new(k) for k in range(len(self.arguments))]
-        self.replaced = 0
+        self.known = [WorkerProgress(0, 0, False)] * self.size
 
     @property
     def size(self) -> int:
@@ -134,6 +147,7 @@ class RayCluster(Cluster):
         running = {self.actors[k].call.remote(method, references[k]): k for k in range(self.size)}
         results: list[Any] = [None] * self.size
         deaths = [0] * self.size
+        self.known = [WorkerProgress(0, 0, False, one.replaced) for one in self.known]
         while running:
             ready, _ = self.ray.wait(list(running), num_returns=len(running), timeout=PAUSE)
             for reference in ready:
@@ -152,35 +166,46 @@ class RayCluster(Cluster):
                     continue
                 if isinstance(results[k], _Failed):
                     raise results[k].again()
-            if running and monitor is not None:
-                watch(monitor, self._progress(), self.stop)
+            if monitor is not None or self.watcher is not None:
+                self.tell(self._progress(set(running.values())), monitor)
         return results
 
     def _replacement(self, k: int) -> Any:
         """A new worker of shard k, in the state that the lasting calls leave. Calls of an actor are done in turn, for
         which it is enough that each is waited for."""
-        self.replaced += 1
+        self.known[k] = WorkerProgress(0, 0, False, self.known[k].replaced + 1)
         self.ray.kill(self.actors[k])
         actor = self.actors[k] = self._new(k)
         for method, references in self.lasting:
             self.ray.get(actor.call.remote(method, references[k]))
         return actor
 
-    def _progress(self) -> list[tuple[int, int]]:
-        asked = [actor.progress.remote() for actor in self.actors]
-        ready, _ = self.ray.wait(asked, num_returns=len(asked), timeout=ASKING)
-        found = [(0, 0)]
+    def _progress(self, busy: set[int]) -> list[WorkerProgress]:
+        """How far each worker is, or was when it answered last."""
+        for k, (_, total, _, replaced) in enumerate(self.known):
+            if k not in busy:
+                self.known[k] = WorkerProgress(total, total, True, replaced)
+        asked = {self.actors[k].progress.remote(): k for k in busy}
+        ready, _ = self.ray.wait(list(asked), num_returns=len(asked), timeout=ASKING) if asked else ([], [])
         for reference in ready:
+            k = asked[reference]
             try:
-                found.append(self.ray.get(reference))
+                done, total = self.ray.get(reference)
             except self.ray.exceptions.RayError:  # its death shows when its work is waited for
                 continue
-        return found
+            self.known[k] = WorkerProgress(done, total, False, self.known[k].replaced)
+        return self.known
 
     def stop(self, signal: int) -> None:
         for actor in self.actors:
             actor.stop.remote(signal)
 
+    @property
+    def replaced(self) -> int:
+        """Workers that were lost so far."""
+        return sum(one.replaced for one in self.known)
+
     def close(self) -> None:
         for actor in self.actors:
             self.ray.kill(actor)
+        self.connection.close()

@@ -22,6 +22,12 @@ class Progress(Protocol):
         ...
 
 
+def watcher_of(progress: Progress | None) -> Any:
+    """Who is told how far each worker is, as a `Watcher` of training/cluster.py: the method `workers` of a `Progress`
+    that has one."""
+    return getattr(progress, "workers", None)
+
+
 class TrainResult(NamedTuple):
     """The result of a training."""
 

@@ -5,7 +5,6 @@ A process that dies is started again and its training is done again, which gives
 
 from __future__ import annotations
 
-import logging
 import pickle
 import time
 from collections.abc import Iterator, Sequence
@@ -14,10 +13,8 @@ from typing import Any, Self
 import numpy as np
 
 from palmette.data.subset import take
-from palmette.errors import UsageError
+from palmette.training.ray_cluster import Connection
 from palmette.tuning.trial import Material, Stopped, Task, Trial, Watch, run_trial
-
-LOCAL = "local"
 
 
 class _Trainer:
@@ -42,10 +39,8 @@ class RayWorkers:
     """Trainings on a cluster."""
 
     def __init__(self, material: Material, address: str, size: int | None = None) -> None:
-        self._ray = _ray()
-        self._own = not self._ray.is_initialized()
-        if self._own:
-            _connect(self._ray, address, size)
+        self._connection = Connection(address, size)
+        self._ray = self._connection.ray
         there = int(self._ray.cluster_resources().get("CPU", 1))
         self.size = min(size or there, max(1, there))
         self._data = self._ray.put(_pickled(material))
@@ -83,26 +78,7 @@ class RayWorkers:
         for trainer in (*self._idle, *self._busy.values()):
             self._ray.kill(trainer)
         self._idle, self._busy = [], {}
-        if self._own:
-            self._ray.shutdown()
-
-
-def _ray() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise UsageError("Ray is not installed: pip install 'palmette[ray]'") from None
-    return ray
-
-
-def _connect(ray: Any, address: str, size: int | None) -> None:
-    try:
-        where = {"num_cpus": size, "include_dashboard": False} if address == LOCAL else {}
-        ray.init(
-            address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False, **where
-        )  # fmt: skip
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise UsageError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
+        self._connection.close()
 
 
 def _pickled(material: Material) -> bytes:

@@ -68,6 +68,10 @@ class TrainClassifier(JsonOptions, LabelledCommand):
     checkpoint: bool = option(
         default=False, group="training", help="Keep in the model what --resume needs to continue exactly."
     )
+    threads: int | None = option(
+        default=None, low=1, group="training",
+        help="Threads (default: all cores); the model is the same for any number. See --batch-size.",
+    )  # fmt: skip
     strip: bool = option(default=False, group="output", help="Leave out the attributes' names, used by `inspect` only.")
 
     def run(self) -> None:
@@ -131,7 +135,8 @@ class TrainClassifier(JsonOptions, LabelledCommand):
         with TrainingDisplay(classifier.n_passes(), metric, self.quiet or self.json) as display:
             classifier.fit(
                 *train, dev=dev, positive=positive, names=not self.strip,
-                resume=None if old is None else old.model_, checkpoint=self.checkpoint, progress=display,
+                resume=None if old is None else old.model_, checkpoint=self.checkpoint,
+                threads=self.threads, progress=display,
             )  # fmt: skip
 
 

@@ -203,7 +203,7 @@ def bound(kind: StructType, value: Any, name: str) -> tuple[StructType, int, Any
             packer.pack_into(buffer, 0, *words)
         except struct.error as error:
             raise TypeError(f"{name}: {error}") from None
-        kept = value.__dict__.setdefault("_words", (kind, ctypes.addressof(buffer), buffer))  # of the first thread
+        kept = value.__dict__["_words"] = (kind, ctypes.addressof(buffer), buffer)
     return kept
 
 

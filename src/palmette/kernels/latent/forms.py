@@ -133,16 +133,35 @@ UPDATES, WRONG_POSITIVES, WRONG_NEGATIVES, DECODED, CAPPED, SQUARED_LOSS, RIVAL_
 VECTORS, EXAMPLES = range(2)
 
 
+class Batch(NamedTuple):
+    """What was found for each of B sentences in a round; all threads read and write it."""
+
+    path: I32_3D  # [B, R, n]  structures
+    waits: Bool  # [B]     whether the sentence is decoded in this round; true between two batches
+    updates: Bool  # [B]   whether there is a step
+    rounds: I64  # [B]     of this sentence before; 0 between two batches
+    score: F64  # [B]
+    length: F64  # [B]     that features are divided by
+    change: F64  # [B]     the step along the features
+    loss: F64_2D  # [B, 2]  squared, of the learner and of the rival
+    proven: I64  # [B]     whether the joint search was certified
+    left: I64  # [1]       sentences that are decoded in the next round
+
+
 @struct
 class Tally(NamedTuple):
-    """Counts of training, and scratch space of a step."""
+    """Counts of training, and scratch space of one thread for a step."""
 
     clock: F64  # [2]       number of the next weight vector in the mean, and of the next example, from 1
     counts: F64  # [N_COUNTS]
     again: I64  # [cap]     negative sentences that were decoded again 0, 1, 2, ... times
     rival: Rival
+    batch: Batch
+    # Of the thread
     list: CandidateList  # the structure found and the empty one
     done: Bool_2D  # [z, R]    features that are counted already; false between two sentences
+    order: I64  # [B]       the sentences of the batch in the order in which they are searched
+    stale: Bool  # [1]      whether weights have changed since its last search
 
 
 # Indexes into the proof of a joint search
@@ -194,10 +213,30 @@ class Workspace(NamedTuple):
     product: Product
 
 
-def make_tally(v: Views, how: Training, clock: np.ndarray, rival: Rival, occurrences: int = 0) -> Tally:
+def make_batch(v: Views, size: int, longest: int) -> Batch:
+    """For up to `size` sentences of at most `longest` tokens."""
+    score, length, change = (np.zeros(size) for _ in range(3))
+    rounds, proven = (np.zeros(size, np.int64) for _ in range(2))
+    return Batch(
+        np.zeros((size, v.size.size, longest), np.int32), np.ones(size, np.bool_), np.zeros(size, np.bool_), rounds,
+        score, length, change, np.zeros((size, 2)), proven, np.zeros(1, np.int64),
+    )  # fmt: skip
+
+
+def make_tally(
+    v: Views, how: Training, clock: np.ndarray, rival: Rival, batch: Batch, occurrences: int = 0
+) -> Tally:  # fmt: skip
     """Counts of zero; for adaptive rules with scratch space for `occurrences` attributes of a sentence."""
-    again, done = np.zeros(how.cap, np.int64), np.zeros((occurrences, v.size.size), np.bool_)
-    return Tally(clock, np.zeros(N_COUNTS), again, rival, candidate_list(1), done)
+    return Tally(
+        clock, np.zeros(N_COUNTS), np.zeros(how.cap, np.int64), rival, batch, candidate_list(1),
+        np.zeros((occurrences, v.size.size), np.bool_), np.zeros(batch.waits.size, np.int64), np.ones(1, np.bool_),
+    )  # fmt: skip
+
+
+def for_thread(tally: Tally) -> Tally:
+    """The same counts and batch, with scratch space for another thread."""
+    done, order, stale = (np.zeros_like(own) for own in (tally.done, tally.order, tally.stale))
+    return tally._replace(list=candidate_list(1), done=done, order=order, stale=stale)
 
 
 def make_dual(v: Views, longest: int) -> Dual:

@@ -9,9 +9,12 @@ An adaptive rule (spread > 0) scales steps per weight by its state, as in kernel
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.core.team import Share, row_to_change
 from palmette.kernels.core.types import I32, I64
 from palmette.kernels.latent.forms import Rival, Sentences, Views, Weights, Workspace
 
@@ -109,19 +112,27 @@ def rival_score(v: Views, u: Rival, w: Weights, x: Sentences, s: int, workspace:
     return _score_on(v, u.end, u.pair, u.w, w.one.slot, x, s, workspace)
 
 
+class Step(NamedTuple):
+    """A step along the features of a structure."""
+
+    change: float  # w += change * f
+    gain: float  # of adaptive rules: state += gain * f^2
+    clock: float
+
+
 @part
-def _add_rows_of(v: Views, w: Weights, x: Sentences, s: int, workspace: Workspace, change: float, c: float) -> None:
-    lo = x.offset[s]
-    ptr, att, column, path = x.one.ptr, x.one.att, v.column, workspace.path
+def add_features(v: Views, w: Weights, x: Sentences, s: int, path: np.ndarray, step: Step, share: Share) -> None:
+    """Change the weights of attributes by a step along the features of path i32[R, n]: those rows that are the thread's
+    own."""
+    lo, change, c = x.offset[s], step.change, step.clock
+    ptr, att, column = x.one.ptr, x.one.att, v.column
     slot, used, rows, sums = w.one.slot, w.one.used, w.one.w, w.one.a
     averaged = sums.shape[0] > 0
     for i in range(x.offset[s + 1] - lo):
         for k in range(ptr[lo + i], ptr[lo + i + 1]):
-            row = np.int64(slot[att[k]])
+            row = row_to_change(slot, used, att[k], share)
             if row == 0:
-                row = used[0]
-                slot[att[k]] = row
-                used[0] = row + 1
+                continue
             for r in range(v.size.size):
                 h = column[r] + path[r, i]
                 rows[row, h] += change
@@ -130,42 +141,39 @@ def _add_rows_of(v: Views, w: Weights, x: Sentences, s: int, workspace: Workspac
 
 
 @part
-def add_features(v: Views, w: Weights, x: Sentences, s: int, workspace: Workspace, change: float, c: float) -> None:
-    """w += change * f of the paths in the workspace, at time c."""
-    _add_rows_of(v, w, x, s, workspace, change, c)
-    if not v.pairs:
-        return
-    n = x.offset[s + 1] - x.offset[s]
-    averaged = w.pair_a.size > 0
+def add_pairs(v: Views, w: Weights, n: int, path: np.ndarray, step: Step) -> None:
+    """The part of a step for first states, last states and pairs."""
+    averaged, change, c = w.pair_a.size > 0, step.change, step.clock
     for r in range(v.size.size):
-        column, path = v.column[r], workspace.path[r]
-        for side, h in ((0, column + path[0]), (1, column + path[n - 1])):
+        column, own = v.column[r], path[r]
+        for side, h in ((0, column + own[0]), (1, column + own[n - 1])):
             w.end[side, h] += change
             if averaged:
                 w.end_a[side, h] += c * change
         for i in range(1, n):
-            k = v.edge[r] + path[i - 1] * v.stride[r] + path[i]
+            k = v.edge[r] + own[i - 1] * v.stride[r] + own[i]
             w.pair[k] += change
             if averaged:
                 w.pair_a[k] += c * change
 
 
 @part
-def _adaptive_rows(
-    v: Views, w: Weights, x: Sentences, s: int, path: np.ndarray, done: np.ndarray, change: float, gain: float, c: float
-) -> float:
-    """The part of `adaptive_step` for features of attributes. A feature is handled at its last occurrence; the links
-    lead to the others."""
+def adaptive_features(
+    v: Views, w: Weights, x: Sentences, s: int, path: np.ndarray, done: np.ndarray, step: Step, share: Share
+) -> float:  # fmt: skip
+    """||f||^2 of the features of attributes, each scaled by 1 / (1 + its state). With a change, also w += change *
+    scaled f and state += gain * f^2 in those rows that are the thread's own.
+
+    A feature is handled at its last occurrence; the links lead to the others."""
     begin, end = x.one.ptr[x.offset[s]], x.one.ptr[x.offset[s + 1]]
     att, column, earlier, token = x.one.att, v.column, x.earlier, x.token
     slot, used, rows, sums, state = w.one.slot, w.one.used, w.one.w, w.one.a, w.state
-    C, total = rows.shape[1], 0.0
+    change, gain, c = step.change, step.gain, step.clock
+    C, total, changes = rows.shape[1], 0.0, change != 0.0
     for k in range(end - 1, begin - 1, -1):
-        row = np.int64(slot[att[k]])
-        if row == 0 and change != 0.0:
-            row = used[0]
-            slot[att[k]] = row
-            used[0] = row + 1
+        row = row_to_change(slot, used, att[k], share) if changes else np.int64(slot[att[k]])
+        if changes and row == 0:
+            continue
         for r in range(v.size.size):
             if done[k - begin, r]:
                 done[k - begin, r] = False
@@ -179,7 +187,7 @@ def _adaptive_rows(
             h = column[r] + own
             scale = 1.0 / (1.0 + state[row * C + h])
             total += scale * count * count
-            if change != 0.0:
+            if changes:
                 rows[row, h] += scale * change * count
                 state[row * C + h] += gain * count * count
                 if sums.shape[0] > 0:
@@ -188,16 +196,17 @@ def _adaptive_rows(
 
 
 @part
-def _adaptive_pairs(v: Views, w: Weights, n: int, workspace: Workspace, change: float, gain: float, c: float) -> float:
-    """The part of `adaptive_step` for first states, last states and pairs."""
-    state, times, total = w.state, workspace.times, 0.0
+def adaptive_pairs(v: Views, w: Weights, n: int, path: np.ndarray, times: np.ndarray, step: Step) -> float:
+    """As `adaptive_features` for first states, last states and pairs."""
+    state, total = w.state, 0.0
+    change, gain, c = step.change, step.gain, step.clock
     C = w.end.shape[1]
     ends = w.one.w.shape[0] * C
     pairs = ends + 2 * C
     averaged = w.pair_a.size > 0
     for r in range(v.size.size):
-        column, edge, W, path = v.column[r], v.edge[r], v.stride[r], workspace.path[r]
-        for side, h in ((0, column + path[0]), (1, column + path[n - 1])):
+        column, edge, W, own = v.column[r], v.edge[r], v.stride[r], path[r]
+        for side, h in ((0, column + own[0]), (1, column + own[n - 1])):
             scale = 1.0 / (1.0 + state[ends + side * C + h])
             total += scale
             if change != 0.0:
@@ -206,9 +215,9 @@ def _adaptive_pairs(v: Views, w: Weights, n: int, workspace: Workspace, change: 
                 if averaged:
                     w.end_a[side, h] += c * scale * change
         for i in range(1, n):
-            times[edge + path[i - 1] * W + path[i]] += 1
+            times[edge + own[i - 1] * W + own[i]] += 1
         for i in range(1, n):
-            k = edge + path[i - 1] * W + path[i]
+            k = edge + own[i - 1] * W + own[i]
             count, times[k] = times[k], 0
             if count > 0:
                 scale = 1.0 / (1.0 + state[pairs + k])
@@ -218,24 +227,4 @@ def _adaptive_pairs(v: Views, w: Weights, n: int, workspace: Workspace, change: 
                     state[pairs + k] += gain * count * count
                     if averaged:
                         w.pair_a[k] += c * scale * change * count
-    return total
-
-
-@part
-def adaptive_step(
-    v: Views,
-    w: Weights,
-    x: Sentences,
-    s: int,
-    workspace: Workspace,
-    done: np.ndarray,
-    change: float,
-    gain: float,
-    c: float,
-) -> float:
-    """||f||^2 of the paths in the workspace, each feature scaled by 1 / (1 + its state). With a change, also
-    w += change * scaled f at time c, and state += gain * f^2."""
-    total = _adaptive_rows(v, w, x, s, workspace.path, done, change, gain, c)
-    if v.pairs:
-        total += _adaptive_pairs(v, w, x.offset[s + 1] - x.offset[s], workspace, change, gain, c)
     return total

@@ -163,6 +163,8 @@ class BlockOrder:
 
     def visit(self, examples: np.ndarray) -> None:
         while self.done < self.ends.size and self.ends[self.done] <= self.at:
+            if self.done:  # batches of sentences of the same length may have taken some of them later
+                self._advise(self.done - 1, DONE)
             self._advise(self.done, DONE)
             self.done += 1
         self.at += examples.size

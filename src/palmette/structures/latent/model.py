@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from palmette.data.corpus import Corpus
+from palmette.data.stream import map_in_order
 from palmette.features.encode import Encoder
 from palmette.kernels.core.index import FeatureIndex
 from palmette.kernels.latent.forms import Sentences, Views, Weights, make_workspace
@@ -22,6 +23,8 @@ from palmette.structures.chain.model import check_columns
 from palmette.structures.latent.data import encode, longest
 from palmette.structures.latent.views import View, make_views, packed
 from palmette.structures.stored_features import Names
+
+PARTS = 4  # of the sentences for each thread, so that threads end together
 
 
 def no_pos() -> str:
@@ -85,14 +88,20 @@ def scores_of(
     settings: LatentSettings,
     states: np.ndarray,
     certified: np.ndarray | None = None,
+    threads: int = 1,
 ) -> np.ndarray:
     """The scores of all sentences; their structures are written into `states` unless it is empty, and whether joint
     searches were certified into `certified` bool[S]."""
     n = x.offset.size - 1
     scores = np.zeros(n)
     if n:
-        how = settings.decoding()
-        workspace = make_workspace(views, longest(x), how.combine)
+        how, most = settings.decoding(), longest(x)
         proven = np.zeros(0, np.bool_) if certified is None else certified
-        decide(views, weights, x, np.arange(n), how, workspace, scores, states, proven)
+
+        def work(examples: np.ndarray) -> None:
+            decide(views, weights, x, examples, how, make_workspace(views, most, how.combine), scores, states, proven)
+
+        parts = np.array_split(np.arange(n), 1 if threads == 1 else min(n, PARTS * threads))
+        for _ in map_in_order(work, parts, threads):
+            pass
     return scores

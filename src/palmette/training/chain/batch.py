@@ -118,9 +118,10 @@ def check_memory(size: int, memory: int = MEMORY) -> None:
         )
 
 
-def train_by_likelihood(
-    problem: TrainingData, make: Callable[[TrainingData, Penalty], ChainObjective] | None = None
-) -> TrainedChain:
+MakeObjective = Callable[[TrainingData, Penalty], ChainObjective]
+
+
+def train_by_likelihood(problem: TrainingData, make: MakeObjective | None = None) -> TrainedChain:
     """Train with a full-batch optimiser. make: the objective; by default that of the data of the problem."""
     settings, request = problem.settings, problem.request
     learner = settings.chosen_learner

@@ -92,6 +92,12 @@ class Numbered(Collected):
         self.moved = {}
         self.spelling: Callable[[int, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
 
+    def copied(self) -> Numbered:
+        """The same attributes, for a model that may drop some."""
+        made = Numbered(self.corpus, self.encoder, self.feature_indexes, self.actives)
+        made.first, made.found, made.spelling = dict(self.first), dict(self.found), self.spelling
+        return made
+
     def names(self, order: int) -> tuple[np.ndarray, np.ndarray]:
         assert self.spelling is not None
         return self.spelling(order, keys_of(self.feature_indexes[order])[self.first[order] >= 0])

@@ -8,6 +8,8 @@ finish      check, tune the bias, drop attributes without weights, name them   h
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -25,7 +27,7 @@ from palmette.structures.chain.label_context import drop_unmoved_contexts
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import forget_forbidden
 from palmette.structures.stored_features import Names, some_names
-from palmette.training.chain.batch import train_by_likelihood, warn_if_cut_short
+from palmette.training.chain.batch import MakeObjective, train_by_likelihood, warn_if_cut_short
 from palmette.training.chain.dev import Dev
 from palmette.training.chain.online import dev_score, train_by_examples
 from palmette.training.chain.overflow import check_moved, check_weights, cure
@@ -34,6 +36,7 @@ from palmette.training.chain.request import TrainedChain, TrainingData, TrainReq
 from palmette.training.result import TrainResult
 
 logger = logging.getLogger(__name__)
+Train = Callable[[TrainingData], TrainedChain]
 
 
 def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[ChainModel, TrainResult]:
@@ -43,11 +46,14 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tupl
     return finished(corpus, problem, scheme, trained_chain(problem))
 
 
-def trained_chain(problem: TrainingData) -> TrainedChain:
-    """Train a chain on encoded data."""
+def trained_chain(problem: TrainingData, make: MakeObjective | None = None) -> TrainedChain:
+    """Train a chain on encoded data. make: the objective of a full-batch optimiser, if another one."""
     latent = problem.settings.latent
-    train = train_by_likelihood if problem.settings.chosen_learner.full_batch else train_by_examples
-    return train(problem) if latent is None or latent.restarts == 1 else _best_of_restarts(problem, latent.restarts)
+    full = problem.settings.chosen_learner.full_batch
+    train: Train = partial(train_by_likelihood, make=make) if full else train_by_examples
+    if latent is None or latent.restarts == 1:
+        return train(problem)
+    return _best_of_restarts(problem, latent.restarts, train)
 
 
 def finished(
@@ -95,7 +101,7 @@ def finished(
     return model, outcome
 
 
-def _best_of_restarts(problem: TrainingData, restarts: int) -> TrainedChain:
+def _best_of_restarts(problem: TrainingData, restarts: int, train: Train) -> TrainedChain:
     """The best of several trainings with different seeds: by development data, else by the objective."""
     settings = problem.settings
     if problem.dev is None and not settings.chosen_learner.full_batch:
@@ -104,7 +110,7 @@ def _best_of_restarts(problem: TrainingData, restarts: int) -> TrainedChain:
     best, best_figure = None, -float("inf")
     for number in range(restarts):
         own = problem._replace(settings=settings.replace(seed=settings.seed + number))
-        trained = (train_by_likelihood if settings.chosen_learner.full_batch else train_by_examples)(own)
+        trained = train(own)
         figure = _how_good(trained.outcome, problem.dev is not None)
         shown = f"dev {100 * figure:.2f}" if problem.dev is not None else f"objective {abs(figure):.6g}"
         logger.info("start %d of %d, seed %d: %s", number + 1, restarts, own.settings.seed, shown)

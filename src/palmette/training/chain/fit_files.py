@@ -12,7 +12,9 @@ of this process and for a cluster, byte for byte.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -35,8 +37,9 @@ from palmette.structures.chain.data import ONES, allow_table
 from palmette.structures.chain.lists import MANY_LABELS
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.search import BeamSearch, check_searchable
+from palmette.structures.chain.weights import estimated
 from palmette.structures.training_log import Epoch
-from palmette.training.chain.batch import Penalty, train_by_likelihood
+from palmette.training.chain.batch import Penalty, compacted, train_by_likelihood
 from palmette.training.chain.changes import writable
 from palmette.training.chain.dev import for_beam, held_out
 from palmette.training.chain.exact import Averaging
@@ -49,12 +52,13 @@ from palmette.training.chain.request import TrainedChain, TrainingData, TrainReq
 from palmette.training.chain.sharded_objective import ShardedObjective
 from palmette.training.chain.start import training_log_of
 from palmette.training.cluster import Cluster
-from palmette.training.result import EpochLog, TrainResult
+from palmette.training.result import EpochLog, TrainResult, watcher_of
 from palmette.training.trainer import train_epochs
 
 logger = logging.getLogger(__name__)
 Choose = Callable[[Corpus], TemplateSet | None]
 Keep = Callable[[ChainModel], None]
+EVERY = 60.0  # seconds after which a training by L-BFGS writes its model again
 
 
 class _Settled(NamedTuple):
@@ -70,11 +74,13 @@ def fit_files(
     cluster: Cluster, dev: Corpus | None, request: TrainRequest, choose: Choose, keep: Keep | None = None
 ) -> tuple[ChainModel, TrainResult]:
     """Train on the shards of a cluster. choose: the templates for a corpus like this; keep: is given a model with a
-    checkpoint after each pass of a learner that has one."""
+    checkpoint after each pass of a learner that has one, and now and then one without by L-BFGS."""
     check_compiled("training")
     check_request(request)
+    cluster.watcher = watcher_of(request.progress)
     settled = _settle(cluster, dev, request, choose)
-    trained = _by_likelihood(cluster, settled) if _is_full_batch(settled) else _by_passes(cluster, settled, keep)
+    by = _by_likelihood if settled.problem.settings.chosen_learner.full_batch else _by_passes
+    trained = by(cluster, settled, keep)
     return _finished(settled, trained)
 
 
@@ -95,10 +101,6 @@ def check_request(request: TrainRequest) -> None:
         raise UsageError("l1_then_l2 does not apply to training from files in shards")
 
 
-def _is_full_batch(settled: _Settled) -> bool:
-    return settled.problem.settings.chosen_learner.full_batch
-
-
 # Settling
 
 
@@ -107,6 +109,7 @@ def _settle(cluster: Cluster, dev: Corpus | None, request: TrainRequest, choose:
     if old is not None:
         settings = settings.replace(unicode=old.settings.unicode)
     each = [(settings.partial, settings.unicode)] * cluster.size
+    cluster.doing = "reading"
     surveys: list[Survey] = cluster.each("survey", each, lasting=True)
     labels, pairs = _labels(surveys, [] if old is None else list(old.labels))
     _check_labels(surveys, labels)
@@ -229,6 +232,7 @@ def _averaging(settings: ChainSettings, has_dev: bool) -> Averaging:
 def _numbered(cluster: Cluster, plan: Plan, old: ChainModel | None) -> Keys:
     """Count the attributes of all shards, cut off rare ones, and number them: those of an older model first, then by
     their keys."""
+    cluster.doing = "counting"
     counted_parts: list[tuple[Keys, Keys]] = cluster.each("count", [(plan,)] * cluster.size, lasting=True)
     keys, totals = {}, {}
     for arity in counted_parts[0][0]:
@@ -245,6 +249,7 @@ def _numbered(cluster: Cluster, plan: Plan, old: ChainModel | None) -> Keys:
             there = np.isin(before, kept.keys)
             times_before[there] = kept.counts[np.searchsorted(kept.keys, before[there])]
             totals[arity] = np.concatenate((times_before, kept.counts[new]))
+    cluster.doing = "encoding"
     cluster.each("number", [(keys, totals)] * cluster.size, lasting=True)
     return keys
 
@@ -306,11 +311,43 @@ def _report_workers(number: int, seconds: Sequence[float]) -> None:
     logger.info("pass %d: shards took %.2f to %.2f s (the slowest: shard %d)", number, least, most, slowest + 1)
 
 
-def _by_likelihood(cluster: Cluster, settled: _Settled) -> TrainedChain:
-    def make(problem: TrainingData, penalty: Penalty) -> ShardedObjective:
-        return ShardedObjective(cluster, problem, penalty.l2, settled.tokens)
+def _by_likelihood(cluster: Cluster, settled: _Settled, keep: Keep | None) -> TrainedChain:
+    problem = settled.problem
+    keeper = _Keeper(settled, keep)
 
-    return train_by_likelihood(settled.problem, make)
+    def make(problem: TrainingData, penalty: Penalty) -> ShardedObjective:
+        keeper.objective = ShardedObjective(cluster, problem, penalty.l2, settled.tokens)
+        return keeper.objective
+
+    own = problem if keep is None else problem._replace(request=replace(problem.request, progress=keeper))
+    return train_by_likelihood(own, make)
+
+
+class _Keeper:
+    """A `Progress` that gives the model of a training by L-BFGS to `keep` now and then, and passes on what it is
+    told."""
+
+    def __init__(self, settled: _Settled, keep: Keep | None) -> None:
+        self.settled, self.keep, self.told = settled, keep, settled.problem.request.progress
+        self.objective: ShardedObjective | None = None
+        self.epochs: list[Epoch] = []
+        self.last = time.monotonic()
+
+    def __call__(self, number: int, done: int, total: int, finished: Epoch | None) -> None:
+        if self.told is not None:
+            self.told(number, done, total, finished)
+        if finished is not None:
+            self.epochs.append(finished)
+        if finished is None or self.keep is None or self.objective is None or time.monotonic() - self.last < EVERY:
+            return
+        weights = compacted(estimated(self.objective.chain, None))
+        so_far = TrainResult(weights, number, list(self.epochs), 0, f"written after iteration {number}")
+        trained = TrainedChain(so_far, self.settled.problem.settings, self.objective.infeasible, dict)
+        problem = self.settled.problem
+        assert isinstance(problem.collected, Numbered)
+        own = self.settled._replace(problem=problem._replace(collected=problem.collected.copied()))
+        self.keep(_without_names(own, trained))
+        self.last = time.monotonic()
 
 
 # Finishing
@@ -323,9 +360,13 @@ def _finished(settled: _Settled, trained: TrainedChain) -> tuple[ChainModel, Tra
 
 def _checkpoint(settled: _Settled, trained: TrainedChain) -> ChainModel:
     """A model in the middle of a training, with what an exact resumption needs, without names."""
+    return _without_names(settled, trained, checkpoint=True)
+
+
+def _without_names(settled: _Settled, trained: TrainedChain, checkpoint: bool = False) -> ChainModel:
     request = settled.problem.request
     asked = request.checkpoint, request.names
-    request.checkpoint, request.names = True, False
+    request.checkpoint, request.names = checkpoint, False
     try:
         return _finished(settled, trained)[0]
     finally:
@@ -335,6 +376,7 @@ def _checkpoint(settled: _Settled, trained: TrainedChain) -> ChainModel:
 def shard_names(cluster: Cluster, arity: int, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Bytes and offsets of the strings of attributes u64[A], by the first shard that has each."""
     texts = [b""] * keys.size
+    cluster.doing = "naming"
     for there, data, offset in cluster.each("names", [(arity, keys)] * cluster.size):
         raw, marks = data.tobytes(), offset.tolist()
         spelt_here = [raw[a:b] for a, b in pairwise(marks)]

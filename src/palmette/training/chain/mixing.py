@@ -96,6 +96,7 @@ class MixedLearning(Learning):
     def _pass(self, monitor: Monitor | None) -> Counts:
         head = self.head
         news = everything(head.chain) if self.news is None else self.news
+        self.cluster.doing = f"pass {self.number}"
         found: list[ShardPass] = self.cluster.run(
             "learn_pass",
             self.number,

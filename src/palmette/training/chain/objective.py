@@ -48,20 +48,20 @@ def give_all(rows: FeatureWeights) -> FeatureWeights:
     return rows._replace(slot=slot, used=used, w=w, a=no_sums)
 
 
-class _Occurrences(NamedTuple):
+class Occurrences(NamedTuple):
     """The tokens of each attribute of one arity in a block of sentences."""
 
     tokens: Active
     ranges: list[tuple[int, int]]  # of attributes, of about the same cost
 
 
-class _Block(NamedTuple):
+class Block(NamedTuple):
     """Some sentences, whose tables are in memory at the same time."""
 
     start: int  # first token
     tokens: int
     parts: list[tuple[int, int]]  # ranges of sentences with separate sums
-    attributes: list[_Occurrences | None]  # per arity; None: no attributes of this arity
+    attributes: list[Occurrences | None]  # per arity; None: no attributes of this arity
 
 
 class ChainObjective:
@@ -83,7 +83,7 @@ class ChainObjective:
         self.wrong = self.infeasible = 0
         H, W = chain.label_of.size, chain.bias.size
         widths = [W, H * W if data.features[1].ptr.size else 0, H * H * W if data.features[2].ptr.size else 0]
-        self.work = [self._block(first, last) for first, last in _blocks(data.offset, 4 * sum(widths))]
+        self.work = [self.block(first, last) for first, last in _blocks(data.offset, 4 * sum(widths))]
         N = max((block.tokens for block in self.work), default=0)
         self.tables = _three([aligned_zeros((N if width else 0, width), np.float32) for width in widths])
         most = max((len(block.parts) for block in self.work), default=0)
@@ -97,20 +97,20 @@ class ChainObjective:
         """From now on only the weights that are not zero may move, under another penalty."""
         self.layout, self.l2 = self.layout.chosen(self.start() != 0.0), l2
 
-    def _block(self, first: int, last: int) -> _Block:
+    def block(self, first: int, last: int) -> Block:
         """The block of sentences first..last, with their attributes."""
         offset, data = self.data.offset, self.data
         start, end = int(offset[first]), int(offset[last])
         cost = np.diff(offset[first : last + 1])
         parts = [(first + a, first + b) for a, b in _even(cost, TOKENS)]
-        attributes: list[_Occurrences | None] = []
+        attributes: list[Occurrences | None] = []
         for active, rows in zip(data.features, self.chain.weights, strict=True):
             if rows.slot.size:
                 tokens = inverted(active, rows.slot.size, start, end)
-                attributes.append(_Occurrences(tokens, _even(np.diff(tokens.ptr) + 1, OCCURRENCES)))
+                attributes.append(Occurrences(tokens, _even(np.diff(tokens.ptr) + 1, OCCURRENCES)))
             else:
                 attributes.append(None)
-        return _Block(start, end - start, parts, attributes)
+        return Block(start, end - start, parts, attributes)
 
     @property
     def tokens(self) -> int:
@@ -139,12 +139,16 @@ class ChainObjective:
             target = Target(gradient, vector, 2 * self.l2, block is not self.work[0])
             for arity in ARITIES:
                 self._gather(arity, block, target)
+            self.leave(block)
         self.wrong, self.infeasible = int(found[1]), int(found[2])
         for sums, where, part in zip(bare, self.layout.places, self.layout.parts, strict=False):
             gradient[part] = sums.reshape(-1)[where] + (2 * self.l2) * vector[part]
         return float(found[0]) + (self.l2 * squared_norm(self.workers, vector) if self.l2 else 0.0)
 
-    def _expect(self, block: _Block, bare: list[np.ndarray]) -> np.ndarray:
+    def leave(self, block: Block) -> None:
+        """Called when a block is done."""
+
+    def _expect(self, block: Block, bare: list[np.ndarray]) -> np.ndarray:
         """Fill the tables for a block of sentences and sum the expectations of transitions. Returns value, wrong
         tokens, sentences without a path."""
         for table in self.tables:
@@ -175,7 +179,7 @@ class ChainObjective:
             return make_trellis(self.unnormalised, self.data, longest)
         return make_likelihood_workspace(self.unnormalised, self.data, longest)
 
-    def _gather(self, arity: int, block: _Block, target: Target) -> None:
+    def _gather(self, arity: int, block: Block, target: Target) -> None:
         """The gradient of attributes: the first block sets it, with the penalty, and the others add to it."""
         of, rows, table = block.attributes[arity - 1], self.chain.weights[arity - 1], self.tables[arity - 1]
         if of is None:

@@ -24,7 +24,7 @@ from palmette.training.chain.mixing import MixedLearning, mix_shards
 from palmette.training.chain.request import TrainedChain, TrainingData
 from palmette.training.chain.seen import learnt_pairs
 from palmette.training.chain.start import random_start, split_states, starting_weights, training_log_of
-from palmette.training.result import EpochLog, TrainResult
+from palmette.training.result import EpochLog, TrainResult, watcher_of
 from palmette.training.team import ThreadTeam
 from palmette.training.trainer import train_epochs
 
@@ -48,6 +48,8 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
         start, before = start_learning(problem, averaging, plain)
         start.order = problem.order
         learning = in_shards(start, settings, request.n_threads)
+        if isinstance(learning, MixedLearning):
+            learning.cluster.watcher = watcher_of(request.progress)
         if plain is not None and plain.interrupted:
             outcome = TrainResult(learning.snapshot(), 0, [], plain.signal, plain.ended)
         else:

@@ -4,12 +4,14 @@ survey      count attributes, collect labels and words             survey.py, la
 settle      labels, tag scheme, attributes to keep                 here, label_blocks.py
 encode      read again, write attribute numbers to mapped files    here, structures/chain/mapped.py
 train       as in memory, in shuffled blocks                       online.py
+            or by L-BFGS, block by block                           mapped_objective.py
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -31,7 +33,7 @@ from palmette.kernels.core.index import FeatureIndex
 from palmette.kernels.io.columns import join_types
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.options.learners import HiddenMarkov, MaxEnt
-from palmette.options.spelling import named, spelt
+from palmette.options.spelling import named
 from palmette.structures.chain.block_attributes import BlockAttributes, block_attributes
 from palmette.structures.chain.constraints import constraints
 from palmette.structures.chain.data import Collected, allow_table
@@ -39,10 +41,13 @@ from palmette.structures.chain.mapped import BlockOrder, MappedArray, MappedCorp
 from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.chain.search import BeamSearch, check_searchable
 from palmette.structures.chain.weights import ARITIES, Shape
+from palmette.training.chain.batch import Penalty
 from palmette.training.chain.beam import check_beam
 from palmette.training.chain.dev import for_beam, held_out
 from palmette.training.chain.fit import finished, trained_chain
 from palmette.training.chain.label_blocks import LabelBlocks, rows_of_cells, settle_scheme_of_blocks
+from palmette.training.chain.mapped_objective import MappedObjective
+from palmette.training.chain.objective import ChainObjective
 from palmette.training.chain.prepare import (
     encoder_of,
     forbidden_pairs,
@@ -54,13 +59,16 @@ from palmette.training.chain.prepare import (
     with_learner,
 )
 from palmette.training.chain.request import TrainingData, TrainRequest
+from palmette.training.chain.start import starting_weights
 from palmette.training.chain.survey import Pace, Survey
+from palmette.training.lbfgs.minimise import bytes_needed
 from palmette.training.memory import free_memory
 from palmette.training.result import TrainResult
 
 logger = logging.getLogger(__name__)
 PER_ATTRIBUTE = 64  # bytes besides weights
 WEIGHT = 12  # bytes of a weight and its sum
+ALL_MOVED = 4 + bytes_needed(1)  # of a weight in L-BFGS, where all attributes have some
 MOVED = 0.5  # share of the attributes that get weights, as a rule at most
 
 
@@ -165,9 +173,6 @@ def obstacle(settings: ChainSettings) -> str | None:
     learner = settings.chosen_learner
     if isinstance(learner, HiddenMarkov):
         return "an hmm is counted in memory"
-    if learner.full_batch:
-        other = spelt(type(learner), "optimiser", "adagrad") if "optimiser" in learner.values() else "another learner"
-        return f"L-BFGS looks at all data at once; choose {other}"
     seen = [
         name for name in ("state_features", "edge_features", "transition_features") if getattr(settings, name) != "all"
     ]
@@ -219,9 +224,15 @@ def fit_out_of_core(
     problem = TrainingData(
         collected, data, shape, allowed, labels, on_dev, settings, request, scheme, order, whole.n_sentences
     )
-    trained = trained_chain(problem)._replace(state=dict)  # the sums of the weights are no longer needed
+    make = partial(_objective, encoding.mapped, scratch) if settings.chosen_learner.full_batch else None
+    trained = trained_chain(problem, make)._replace(state=dict)  # the sums of the weights are no longer needed
     extremes = _data(np.array([0, 1]), np.zeros(1, np.int32), allow, weight, encoding.mapped.extremes())
     return finished(whole, problem._replace(data=extremes), scheme, trained)
+
+
+def _objective(mapped: MappedCorpus, scratch: Scratch, problem: TrainingData, penalty: Penalty) -> ChainObjective:
+    chain, _, _ = starting_weights(problem)
+    return MappedObjective(chain, problem.data, penalty.l2, problem.request.n_threads, mapped, scratch)
 
 
 def _settled(survey: Survey, blocks: LabelBlocks, whole: Corpus, request: TrainRequest) -> _Settled:
@@ -252,7 +263,8 @@ def _indexes(survey: Survey, settled: _Settled) -> tuple[dict[int, FeatureIndex]
     made, found, occurrences = {}, {}, 0
     for order, counts in survey.counts.items():
         width = settled.shape.width(order) if order in ARITIES else 0
-        room = None if free is None else int(free / (PER_ATTRIBUTE + MOVED * WEIGHT * width))
+        each = ALL_MOVED if settings.chosen_learner.full_batch else MOVED * WEIGHT
+        room = None if free is None else int(free / (PER_ATTRIBUTE + each * width))
         kept = counts.kept(settings.min_count, settings.max_attributes, room)
         counts.clear()
         occurrences += int(kept.counts.sum())

@@ -25,6 +25,7 @@ class ShardedObjective(ChainObjective):
 
     def __call__(self, vector: np.ndarray, gradient: np.ndarray) -> float:
         self.put(vector)
+        self.cluster.doing = "gradient"
         value, total = 0.0, np.zeros(vector.size)
         self.wrong = self.infeasible = 0
         for own, part, wrong, infeasible in self.cluster.run("gradient", vector):

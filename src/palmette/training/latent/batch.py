@@ -7,13 +7,14 @@ round finds no new structure. The next epoch begins with an empty store.
 lclr-variant. An epoch decodes all sentences once, then trains on these structures.
 
 Training on fixed structures runs inner epochs over them, as the online learner does without decoding, until none is
-misclassified.
+misclassified. Sentences are decoded by all threads; inner epochs, which do not search, have one.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from palmette.kernels.core.compile import MODE, PYTHON
 from palmette.kernels.latent.cache import add_new
 from palmette.kernels.latent.forms import (
     CAPPED,
@@ -26,28 +27,35 @@ from palmette.kernels.latent.forms import (
     Store,
     Views,
     Weights,
+    make_workspace,
 )
 from palmette.kernels.latent.train import decide
 from palmette.options.latent import LatentSettings
 from palmette.options.learners import Lclr
+from palmette.structures.latent.data import longest
 from palmette.structures.latent.weights import new_store, with_capacity
 from palmette.training.latent.online import Evaluate, LatentLearning, counts_of
 from palmette.training.slices import Monitor, Slices
 from palmette.training.trainer import Counts, shuffled
+from palmette.training.workers import Workers
 
 
 class BatchLearning(LatentLearning):
     """Weights, sentences and clock of a classifier that decodes many sentences with the same weights."""
 
     def __init__(
-        self, views: Views, weights: Weights, data: Labelled, settings: LatentSettings, evaluate: Evaluate | None = None
-    ) -> None:
-        super().__init__(views, weights, data, settings, evaluate)
+        self, views: Views, weights: Weights, data: Labelled, settings: LatentSettings,
+        evaluate: Evaluate | None = None, threads: int = 1,
+    ) -> None:  # fmt: skip
+        super().__init__(views, weights, data, settings, evaluate, threads)
+        self.workers = Workers(1 if MODE == PYTHON else threads)
         learner = settings.chosen_learner
         assert isinstance(learner, Lclr)
         self.learner = learner
         self.strict = learner.kind == "lclr"
         self.decoding = Slices(self.costs)
+        longer, combine = longest(data.x), self.how.decoding.combine
+        self.decoders = [make_workspace(views, longer, combine) for _ in range(self.workers.threads)]
 
     def train(self, permutation: np.ndarray, monitor: Monitor) -> Counts:
         y = self.data.y
@@ -73,7 +81,13 @@ class BatchLearning(LatentLearning):
         states = np.zeros((self.views.size.size, int(x.offset[-1])), np.int16)
         scores, certified = np.zeros(y.size), np.zeros(y.size, np.bool_)
         for examples in monitor.over(self.decoding, which):
-            decide(self.views, self.weights, x, examples, self.how.decoding, self.workspace, scores, states, certified)
+            parts = np.array_split(examples, self.workers.threads)
+
+            def work(k: int, parts: list[np.ndarray] = parts) -> None:
+                how, own = self.how.decoding, self.decoders[k]
+                decide(self.views, self.weights, x, parts[k], how, own, scores, states, certified)
+
+            self.workers.each(work, len(parts))
         if monitor.interrupt:
             return store, 0
         counts[DECODED] += which.size

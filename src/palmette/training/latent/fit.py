@@ -35,6 +35,7 @@ from palmette.training.latent.online import LatentLearning
 from palmette.training.latent.resume import carry, check_resumed, restore, saved_state, training_log_of, with_attributes
 from palmette.training.latent.start import check_chunker, start_from
 from palmette.training.result import EpochLog, Progress, TrainResult
+from palmette.training.team import available_cores
 from palmette.training.trainer import train_epochs
 
 logger = logging.getLogger(__name__)
@@ -57,6 +58,11 @@ class Task(NamedTuple):
     progress: Progress | None = None
     resume: ClassifierModel | None = None  # the model to continue; its encoder is the task's
     checkpoint: bool = False  # whether to keep what an exact resumption needs
+    threads: int | None = None  # None: as many as there are cores
+
+    @property
+    def n_threads(self) -> int:
+        return self.threads or available_cores()
 
 
 class Prepared(NamedTuple):
@@ -73,6 +79,7 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
     """Train a classifier."""
     check_compiled("training")
     _check(task)
+    task = task._replace(settings=task.settings.with_batch_size_for(task.y.size))
     prepared = _prepare(task)
     size, outcome = task.range, None
     if task.chunker is not None and size is None:
@@ -121,8 +128,8 @@ def _new_learning(task: Task, prepared: Prepared, evaluate: bool = True) -> Late
     attributes = prepared.collected.feature_indexes[1].size
     weights = new_weights(tables, attributes, settings.estimator != "last", adaptive)
     kind = BatchLearning if isinstance(settings.learner, Lclr) else LatentLearning
-    on_dev = _accuracy_on(prepared.held_out if evaluate else None, tables, settings)
-    return kind(tables, weights, prepared.data, settings, on_dev)
+    on_dev = _accuracy_on(prepared.held_out if evaluate else None, tables, settings, task.n_threads)
+    return kind(tables, weights, prepared.data, settings, on_dev, task.n_threads)
 
 
 def _range_from_zero(task: Task, prepared: Prepared) -> tuple[TrainResult, float]:
@@ -214,7 +221,7 @@ def _check(task: Task) -> None:
 
 
 def _accuracy_on(
-    held_out: Labelled | None, views: Views, settings: LatentSettings
+    held_out: Labelled | None, views: Views, settings: LatentSettings, threads: int
 ) -> Callable[[Weights], float] | None:
     if held_out is None:
         return None
@@ -222,7 +229,7 @@ def _accuracy_on(
     none = np.zeros((views.size.size, 0), np.int16)
 
     def accuracy(weights: Weights) -> float:
-        return float(np.mean((scores_of(views, weights, x, settings, none) >= 0) == (y > 0)))
+        return float(np.mean((scores_of(views, weights, x, settings, none, threads=threads) >= 0) == (y > 0)))
 
     return accuracy
 

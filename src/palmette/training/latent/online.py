@@ -31,6 +31,8 @@ from palmette.kernels.latent.forms import (
     Tally,
     Views,
     Weights,
+    for_thread,
+    make_batch,
     make_tally,
     make_workspace,
 )
@@ -39,30 +41,36 @@ from palmette.options.latent import LatentSettings
 from palmette.structures.latent.data import longest, most_attributes
 from palmette.structures.latent.weights import distance, new_store, no_rival, restart_mean, rival, snapshot
 from palmette.structures.training_log import ClassifierEpoch
+from palmette.training.team import ThreadTeam
 from palmette.training.trainer import Counts, Learning
 
 Evaluate = Callable[[Weights], float]
 
 
 class LatentLearning(Learning):
-    """Weights, sentences and clock of a classifier that learns sentence by sentence, negative ones repeatedly until
+    """Weights, sentences and clock of a classifier that learns batch by batch, from negative sentences repeatedly until
     they are classified as negative."""
 
     def __init__(
-        self, views: Views, weights: Weights, data: Labelled, settings: LatentSettings, evaluate: Evaluate | None = None
-    ) -> None:
+        self, views: Views, weights: Weights, data: Labelled, settings: LatentSettings,
+        evaluate: Evaluate | None = None, threads: int = 1,
+    ) -> None:  # fmt: skip
         self.views, self.weights, self.data, self.settings = views, weights, data, settings
+        self.team = ThreadTeam(threads, settings.batch_size or 1)
         self.how, self.clock = settings.training(data.y.size), np.ones(2)
         self.inner = 0  # inner epochs of a batch learner so far; each has its own permutation
         self.occurrences = most_attributes(data.x) if self.how.rule.spread > 0 else 0
-        self.workspace = make_workspace(views, longest(data.x), self.how.decoding.combine)
+        most = longest(data.x)
+        self.workspaces = [make_workspace(views, most, self.how.decoding.combine) for _ in self.team.members]
+        self.batch = make_batch(views, self.team.batch, most)
         self._evaluate = evaluate
         self._costs = np.diff(data.x.offset)
         self._clear()
 
     def _clear(self) -> None:
         """Reset the counts of an epoch."""
-        self.tally = make_tally(self.views, self.how, self.clock, no_rival(self.weights), self.occurrences)
+        none = no_rival(self.weights)
+        self.tally = make_tally(self.views, self.how, self.clock, none, self.batch, self.occurrences)
         self.away = 0.0  # distance between the weights and the rival
         self.new_structures: list[int] = []
         self.inner_epochs: list[int] = []
@@ -70,6 +78,10 @@ class LatentLearning(Learning):
     @property
     def costs(self) -> np.ndarray:
         return self._costs
+
+    @property
+    def batch_size(self) -> int:
+        return self.team.batch
 
     def begin_epoch(self, number: int) -> None:
         self._clear()
@@ -84,8 +96,12 @@ class LatentLearning(Learning):
 
     def learn_from(self, store: Store, examples: np.ndarray, tally: Tally) -> Counts:
         """Learn from sentences, or from structures of the store if it has any."""
-        before = counts_of(tally)
-        train_latent(self.views, self.weights, self.data, store, examples, self.how, self.workspace, tally)
+        before, v, w, data, how = counts_of(tally), self.views, self.weights, self.data, self.how
+        own = [for_thread(tally) for _ in self.team.members]
+        self.team.run(
+            train_latent,
+            lambda t: (v, w, data, store, examples, how, self.workspaces[t.number], own[t.number], t),
+        )
         now = counts_of(tally)
         return Counts(now.updates - before.updates, now.wrong - before.wrong)
 
