@@ -50,7 +50,7 @@ def trellis(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
         "paths": _paths(exact, corpus, known),
         "allowed": request.get("allowed") or {},
         "beam_of_model": shown.tagger().model_.beam,
-        "recombine": chain.recombine,
+        "recombine": (chain if chain.beam else _searched(chain, 1)).recombine,
     }
 
 

@@ -97,12 +97,12 @@ export class TreeEditor {
     replace(this.picture, arcsPicture({ words: tokens, tags: this.sentence.tags, above: { heads: this.heads, relations: this.relations, kind: (k) => (k === this.at ? "newest" : changed(k) ? "right" : "") }, mark: (k) => (k === this.at ? "on-stack" : "") }));
     replace(this.words, tokens.map((token, k) => h("li", { role: "option", id: `word-${k}`, "data-token": k, class: `${k === this.at ? "now" : ""}${this.seen[k] ? " done" : ""}`, "aria-selected": String(k === this.at),
       "aria-label": `${token}: ${this.relations[k]}${this.heads[k] ? ` of ${this.named(this.heads[k])}` : ", the root"}${changed(k) ? ", changed" : ""}${this.seen[k] ? ", checked" : ""}` },
-    h("span", { class: "word" }, token), h("span", { class: "tag" }, this.relations[k]), h("small", {}, this.heads[k] ? `of ${this.named(this.heads[k])}` : "root", changed(k) ? " \u2022 changed" : this.seen[k] ? " \u2713" : ""))));
+    h("span", { class: "word" }, token), h("span", { class: "tag" }, this.relations[k]), h("small", {}, this.heads[k] ? `of ${this.named(this.heads[k])}` : "the root", changed(k) ? " \u2022 changed" : this.seen[k] ? " \u2713" : ""))));
     this.words.setAttribute("aria-activedescendant", `word-${this.at}`);
     const list = this.typed === null ? this.nearest() : this.matching();
     replace(this.choices, this.typed === null ? null : h("span", { class: "typed" }, "relation: ", h("b", {}, this.typed || "\u2026")),
       list.map((one, k) => h("button", { class: "chip", tabindex: -1, "aria-pressed": String(one.head === this.heads[this.at] && one.relation === this.relations[this.at]), on: { click: () => this.set(one.head, one.relation) } },
-        h("kbd", {}, k + 1), ` ${one.relation} of ${this.named(one.head)}`, one.behind ? h("small", {}, `${fixed(one.behind, 1)} behind`) : null)),
+        h("kbd", {}, k + 1), one.head ? ` ${one.relation} of ${this.named(one.head)}` : ` ${one.relation}: the root`, one.behind ? h("small", {}, `${fixed(one.behind, 1)} behind`) : null)),
       this.typed !== null && !list.length ? h("span", { class: "note" }, "no such relation") : null);
     replace(this.lists, this.list("Head", [[0, "0. the root"], ...tokens.map((token, k) => [k + 1, `${k + 1}. ${token}`]).filter(([head]) => head !== this.at + 1)], this.heads[this.at], (value) => this.set(Number(value), this.relations[this.at], false)),
       this.list("Relation", this.options.relations.map((name) => [name, name]), this.relations[this.at], (value) => this.set(this.heads[this.at], value, false)));

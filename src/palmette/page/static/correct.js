@@ -83,7 +83,7 @@ export function correctView(app) {
     state.editor = kind.editor(app, sentence, columns, { save, go, was: draft, draft: (value) => drafts.put(sentence.id, value) });
     replace(work, section(`Sentence ${state.at + 1} of ${state.list.length}`, `uncertainty ${fixed(sentence.uncertainty, 2)}${state.saved.has(sentence.id) ? " \u00b7 \u2713 saved" : draft ? " \u00b7 draft in this browser" : ""}`,
       state.editor.node,
-      h("div", { class: "controls" }, h("button", { class: "main save", on: { click: save } }, "Save"), h("button", { on: { click: () => (state.editor.all(), save()) } }, kind.right), h("button", { class: "quiet", disabled: state.at === 0, on: { click: () => go(-1) } }, "Back"), h("button", { class: "quiet", disabled: state.at === state.list.length - 1, on: { click: () => go(1) } }, "Skip")), note,
+      h("div", { class: "controls" }, kind.save ? h("button", { class: "main save", on: { click: save } }, kind.save) : null, kind.right ? h("button", { class: kind.save ? "" : "main", on: { click: () => (state.editor.all(), save()) } }, kind.right) : null, h("button", { class: "quiet", disabled: state.at === 0, on: { click: () => go(-1) } }, "Back"), h("button", { class: "quiet", disabled: state.at === state.list.length - 1, on: { click: () => go(1) } }, "Skip")), note,
       h("p", { class: "note keys" }, ...keys(kind.keys))),
     h("ol", { class: "progress", "aria-label": "Sentences" }, state.list.map((one, k) => h("li", { class: `${k === state.at ? "now" : ""}${state.saved.has(one.id) ? " saved" : ""}`, title: `sentence ${k + 1}${state.saved.has(one.id) ? ", saved" : ""}` }))));
   }
@@ -166,14 +166,14 @@ function keys(list) {
 const KINDS = {
   tagger: {
     keys: LABEL_KEYS, measures: [["confidence", "least confidence"], ["margin", "smallest margin"], ["entropy", "largest entropy"]],
-    lead: "The sentences that the model is least sure of, and that are not like each other. Correct them; every saved one is on the disk at once.", right: "All are right",
+    lead: "The sentences that the model is least sure of, and that are not like each other. Correct them; every saved one is on the disk at once.", save: "Save", right: "All are right",
     editor: (app, sentence, columns, options) => new Annotation({ tokens: sentence.tokens, labels: sentence.labels, checked: options.was?.labels?.length === columns.length ? options.was.labels : null }, {
       ...options, labels: app.about.labels, ask: (allowed) => app.view("marginals", { ...(app.about.columns === null ? { items: columns } : { rows: columns }), allowed, lenient: true }),
     }),
   },
   parser: {
     keys: TREE_KEYS, measures: [["margin", "smallest margin"]],
-    lead: "The sentences whose best tree is hardly better than the next one, and that are not like each other. A parser learns from whole trees: look at every word, then save the tree.", right: "The tree is right",
+    lead: "The sentences whose best tree is hardly better than the next one, and that are not like each other. A parser learns from whole trees: look at every word, then save the tree.", save: "Save the tree",
     editor: (app, sentence, columns, options) => new TreeEditor({ ...sentence, tags: sentence.words.map((word) => word.upos ?? word.xpos ?? ""), draft: options.was }, {
       ...options, relations: app.about.relations.filter((name) => !name.includes("\u2191")), root: sentence.relations[sentence.heads.indexOf(0)] ?? "root", ask: () => app.view("tree", { words: sentence.words }),
     }),

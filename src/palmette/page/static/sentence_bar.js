@@ -70,7 +70,7 @@ export class Sentences {
   linesBar() {
     const attributes = this.mode === "attributes";
     const field = h("textarea", {
-      id: "sentence", rows: 6, spellcheck: "false", placeholder: attributes ? "word=We\tcapital" : "We PRP", value: this.request?.lines ?? "",
+      id: "sentence", rows: 6, spellcheck: "false", placeholder: attributes ? "word=We\tcapital\nword=will" : "We PRP\nwill MD\nmeet VB", value: this.request?.lines ?? "",
       on: { input: (event) => (this.set({ lines: event.target.value }), this.changed()) },
     });
     return h("div", { class: "sentence-lines" }, h("label", { for: "sentence" }, attributes ? "Attributes of the tokens, a line per token" : `Tokens, a line each, with ${this.about.columns} columns`), field,
