@@ -17,6 +17,7 @@ from palmette.data.treebank import Treebank
 from palmette.errors import DataError, UsageError
 from palmette.estimators.classifier import Classifier
 from palmette.estimators.parser import Parser
+from palmette.estimators.retag import Preparation
 from palmette.estimators.tagger import Tagger
 from palmette.page.lines import attribute_items, attribute_names, attribute_sentence, cells_of
 from palmette.pipeline.pipeline import Pipeline
@@ -36,6 +37,7 @@ class PageModel(NamedTuple):
     name: str = "model"
     helpers: Sequence[Tagger] = ()  # they make the columns (of a parser: the tags) that a typed sentence lacks
     others: Mapping[str, Any] = {}  # further models by name, to compare with: PageModels or estimators
+    preparation: Preparation | None = None  # what tags the words of a parser; None: the helpers do
 
     @property
     def kind(self) -> str:

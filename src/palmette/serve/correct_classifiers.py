@@ -50,7 +50,7 @@ class ClassifierSentences:
 class CorrectClassifiers:
     """See Correctable."""
 
-    measures = ("margin",)
+    measures: tuple[str, ...] = ("margin",)
 
     def check(self, served: Served, one: Correction, where: str) -> None:
         if one.class_ not in served.labels:

@@ -71,7 +71,7 @@ def _cells(token: Any) -> dict[str, Any]:
 class CorrectParsers:
     """See Correctable."""
 
-    measures = ("margin",)
+    measures: tuple[str, ...] = ("margin",)
 
     def check(self, served: Served, one: Correction, where: str) -> None:
         n = len(one.tokens)

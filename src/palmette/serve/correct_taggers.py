@@ -56,7 +56,7 @@ class TaggerSentences:
 class CorrectTaggers:
     """See Correctable."""
 
-    measures = ("confidence", "margin", "entropy")
+    measures: tuple[str, ...] = ("confidence", "margin", "entropy")
 
     def check(self, served: Served, one: Correction, where: str) -> None:
         labels = set(served.labels)

@@ -100,6 +100,12 @@ class Served:
             raise UsageError("the pipeline has no component 'tok', so it does not read text: send sentences of words")
         if self.kind == "tagger" and not self.columns:
             raise UsageError("the model reads attributes, not text: send tokens as lists or objects of attributes")
+        if self.kind == "parser":
+            fields = tags_read(self.estimator, self.preparation)
+            raise UsageError(
+                f"the parser reads {' and '.join(fields)}: send words as [form, upos, xpos], or start the server with "
+                f"a tagger that makes them: --with {fields[0]}=tagger.palm"
+            )
         raise UsageError(
             "the model reads more than words: send tokens with their columns, or start the server with a tagger that "
             "makes them: --with pos=pos.palm"

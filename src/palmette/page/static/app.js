@@ -150,9 +150,10 @@ class App {
     else location.hash = `#/${view}`;
   }
 
-  say(text) {
+  // Tell something to screen readers, and unless the picture shows it, to all.
+  say(text, shown = true) {
     this.status.textContent = text;
-    this.status.classList.toggle("shown", true);
+    this.status.classList.toggle("shown", shown);
     clearTimeout(this.quiet);
     this.quiet = setTimeout(() => this.status.classList.toggle("shown", false), 5000);
   }

@@ -11,7 +11,7 @@ export function heatMap({ rows, columns, value, shade, text, told, mark, click, 
     const share = found === null ? 0 : shade(found, r, c);
     const hue = kind === "both" ? (share < 0 ? "orange" : "blue") : typeof kind === "function" ? kind(r, c) : kind;
     const strength = Math.min(1, Math.abs(share));
-    const inner = [
+    const inner = strength < 0.005 && found !== null && !text(found, r, c) ? [] : [ // most cells of large maps are empty
       h("i", { class: `heat ${hue}`, style: { opacity: strength.toFixed(3) } }),
       h("span", { class: strength > 0.55 ? "on-dark" : "" }, found === null ? "" : text(found, r, c)),
     ];

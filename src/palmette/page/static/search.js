@@ -5,6 +5,8 @@ import { fixed, sequences, counted, percent } from "./format.js";
 import { Lattice } from "./lattice.js";
 import { Trellis, detail } from "./trellis.js";
 
+const SPOKEN = 8; // changes that are told one by one
+
 export function searchView(app) {
   const state = { allowed: {}, most: "10", beam: "", path: null, record: null };
   const body = h("div", {}), picture = h("div", {}), summary = h("p", { class: "summary", "aria-live": "polite" });
@@ -53,7 +55,7 @@ export function searchView(app) {
     const { lattice } = state;
     state.path = null;
     if (lattice.exact) {
-      const before = state.allowed;
+      const before = state.allowed, path = lattice.best;
       lattice.solve(now);
       if (!lattice.best.length) {
         lattice.solve(before);
@@ -63,7 +65,7 @@ export function searchView(app) {
       state.allowed = now;
       if (state.record.beam) state.record.beam = lattice.beam(state.record.beam.width, state.record.recombine);
       draw(place);
-      app.say(`Labels now: ${lattice.best.map((one, k) => `${lattice.record.tokens[k]} ${lattice.label(one)}`).join(", ")}`);
+      app.say(moved(lattice, path), false);
     } else if (app.source.live) {
       state.allowed = now;
       state.place = place;
@@ -145,6 +147,14 @@ export function searchView(app) {
   });
   load();
   return h("article", {}, heading("The search", "Every column is a token, every row a label. The model looks for the best way from left to right."), app.sentenceBar(), body);
+}
+
+// What moved, for those who do not see it.
+function moved(lattice, path) {
+  const { tokens, states } = lattice.record;
+  const told = lattice.best.map((state, i) => (state === path[i] ? null : `${tokens[i]} ${states[state]}`)).filter(Boolean);
+  if (!told.length) return "No label moved.";
+  return `Labels now: ${told.slice(0, SPOKEN).join(", ")}${told.length > SPOKEN ? ` and ${told.length - SPOKEN} more` : ""}`;
 }
 
 function key(record) {
