@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import logging
 import random
 import re
 import shutil
@@ -168,6 +169,7 @@ async def schema(soak: Soak, reports: list[str]) -> None:
         except TimeoutError:
             process.terminate()
             await process.wait()
+            soak.seen["schemathesis run, cut off at the end"] += 1
             return
         soak.seen[f"schemathesis run, exit {process.returncode}"] += 1
         if process.returncode:
@@ -260,6 +262,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # clients that leave are no news
     if shutil.which("schemathesis") is None:
         print("schemathesis is missing: pip install schemathesis", file=sys.stderr)
     return soak(given.minutes, given.seed)
