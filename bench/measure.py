@@ -95,11 +95,11 @@ def median(values: Sequence[float]) -> float:
     return statistics.median(values)
 
 
-def keep(name: str, result: dict[str, Any]) -> None:
+def keep(name: str, result: dict[str, Any], command: str | None = None) -> None:
     """Leave the figures with the command, versions and machine that made them."""
     RESULTS.mkdir(exist_ok=True)
     about = {
-        "command": "python -m bench " + " ".join(_without_folder(sys.argv[1:])),
+        "command": command or "python -m bench " + " ".join(_without_folder(sys.argv[1:])),
         "date": time.strftime("%Y-%m-%d"),
         "python": platform.python_version(),
         "packages": {p: version(p) for p in ("palmette", "numpy", "python-crfsuite")},

@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import logging
 import random
 import re
 import shutil
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.http import Server, request_bytes
+from bench.measure import keep
 from palmette import Parser, Pipeline, Tagger, load_demo, load_trees
 
 GROWTH = 0.10  # of the resident memory, and GRACE
@@ -142,9 +144,11 @@ async def clients(soak: Soak) -> None:
     await asyncio.gather(*(repeat(work, k) for work, n in ((good, 4), (broken, 2), (slow, 6)) for k in range(n)))
 
 
-async def watch(soak: Soak, memory: list[float]) -> None:
+async def watch(soak: Soak, memory: list[tuple[float, float]]) -> None:
+    """The seconds so far and the memory of the server, twice a second."""
+    begun = time.monotonic()
     while soak.on:
-        memory.append(soak.server.memory())
+        memory.append((time.monotonic() - begun, soak.server.memory()))
         await asyncio.sleep(0.5)
 
 
@@ -165,6 +169,7 @@ async def schema(soak: Soak, reports: list[str]) -> None:
         except TimeoutError:
             process.terminate()
             await process.wait()
+            soak.seen["schemathesis run, cut off at the end"] += 1
             return
         soak.seen[f"schemathesis run, exit {process.returncode}"] += 1
         if process.returncode:
@@ -173,49 +178,83 @@ async def schema(soak: Soak, reports: list[str]) -> None:
 
 
 def soak(minutes: float, seed: int) -> int:
-    """Run everything; 0 if nothing was found."""
+    """Run everything, and leave a record; 0 if nothing was found."""
     with tempfile.TemporaryDirectory() as name:
         folder, log = Path(name), Path(name) / "log"
         make_models(folder)
         options = ["--with", f"pos={folder / 'pos.palm'}", "--timeout", TIMEOUT]
         models = [str(folder / f"{each}.palm") for each in MODELS]
+        memory: list[tuple[float, float]] = []
+        reports: list[str] = []
         with open(log, "wb") as err:
             server = Server([sys.executable, "-m", "palmette", "serve", *models, *options], stderr=err)
-            running, memory, reports = Soak(server, 60 * minutes, seed), [], []
+            running = Soak(server, 60 * minutes, seed)
             try:
                 asyncio.run(_all(running, memory, reports))
                 with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=10) as answer:
                     metrics = answer.read().decode()
             finally:
                 code = server.stop()
-        return _report(running, memory, reports, metrics, log.read_text(errors="replace"), code)
+        found = record(minutes, running, memory, metrics)
+        faults = faults_of(found, log.read_text(errors="replace"), code)
+    faults += [f"schemathesis:\n{report}" for report in reports]
+    found["verdict"] = "; ".join(fault.partition("\n")[0] for fault in faults) or "nothing found"
+    keep("soak", found, "python -m bench.soak " + " ".join(sys.argv[1:]))
+    print("\n".join([*lines(found), *faults, f"VERDICT: {found['verdict']}"]))
+    return 1 if faults else 0
 
 
-async def _all(running: Soak, memory: list[float], reports: list[str]) -> None:
+async def _all(running: Soak, memory: list[tuple[float, float]], reports: list[str]) -> None:
     await asyncio.gather(clients(running), watch(running, memory), schema(running, reports))
 
 
-def _report(running: Soak, memory: list[float], reports: list[str], metrics: str, log: str, code: int) -> int:
-    statuses: Counter[int] = Counter()
+def record(minutes: float, running: Soak, memory: list[tuple[float, float]], metrics: str) -> dict[str, Any]:
+    """What is kept of a run: answers by status, and the most memory in each minute."""
+    statuses: Counter[str] = Counter()
     for _, status, n in STATUS.findall(metrics):
-        statuses[int(status)] += int(n)
-    quarter = memory[len(memory) // 4 : len(memory) // 2] or memory
-    before, after = max(quarter), max(memory[-max(1, len(memory) // 10) :])
-    print("clients saw", dict(sorted(running.seen.items())))
-    print("the server counted", dict(sorted(statuses.items())))
-    print(f"memory: {before:.1f} MB in the second quarter, {after:.1f} MB at the end; exit code {code}")
+        statuses[status] += int(n)
+    by_minute: dict[int, float] = {}
+    for at, size in memory:
+        by_minute[int(at // 60)] = max(size, by_minute.get(int(at // 60), 0.0))
+    seen = any(" 5" in one and one.split()[-1].startswith("5") for one in running.seen)
+    return {
+        "minutes": minutes, "requests": sum(statuses.values()), "statuses": dict(sorted(statuses.items())),
+        "5xx": sum(n for status, n in statuses.items() if status >= "500") + seen,
+        "clients": dict(sorted(running.seen.items())), "start": round(memory[0][1], 1),
+        "megabytes": [round(by_minute[minute], 1) for minute in sorted(by_minute)],
+        "quarters": [round(max(size for _, size in part), 1) for part in quarters(memory)],
+    }  # fmt: skip
+
+
+def quarters(memory: list[tuple[float, float]]) -> list[list[tuple[float, float]]]:
+    """The time in four parts."""
+    last = memory[-1][0] + 1e-9
+    parts = [[row for row in memory if int(4 * row[0] / last) == k] for k in range(4)]
+    return [part or memory for part in parts]
+
+
+def faults_of(found: dict[str, Any], log: str, code: int) -> list[str]:
+    """What must not be."""
     faults = []
-    if any(status >= 500 for status in statuses):
+    if found["5xx"]:
         faults.append("a status of 500 or more")
-    if any(" 5" in seen and seen.split()[-1].startswith("5") for seen in running.seen):
-        faults.append("a client saw a status of 500 or more")
     if "Traceback" in log or code:
-        faults.append(f"the server failed:\n{log[-3000:]}")
-    if after > before * (1 + GROWTH) + GRACE:
-        faults.append("memory has grown")
-    faults += [f"schemathesis:\n{report}" for report in reports]
-    print("\n".join(faults) or "nothing found")
-    return 1 if faults else 0
+        faults.append(f"the server failed with exit code {code}\n{log[-3000:]}")
+    second, last = found["quarters"][1], found["quarters"][3]
+    if last > second * (1 + GROWTH) + GRACE:
+        faults.append(f"memory has grown from {second} MB in the second quarter to {last} MB in the last")
+    return faults
+
+
+def lines(found: dict[str, Any]) -> list[str]:
+    """The record as text."""
+    by_minute = ", ".join(f"{size:.0f}" for size in found["megabytes"])
+    quarter = ", ".join(f"{size:.0f}" for size in found["quarters"])
+    return [
+        f"clients saw {found['clients']}",
+        f"{found['requests']:,} answers by status: {found['statuses']}; of 500 and more: {found['5xx']}",
+        f"memory, MB: {found['start']:.0f} at the start; most in each minute: {by_minute}; in each quarter: {quarter}",
+    ]
 
 
 def main() -> int:
@@ -223,6 +262,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # clients that leave are no news
     if shutil.which("schemathesis") is None:
         print("schemathesis is missing: pip install schemathesis", file=sys.stderr)
     return soak(given.minutes, given.seed)

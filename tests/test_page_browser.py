@@ -11,6 +11,7 @@ from browser import chromium, quiet_page
 from page_models import ROWS, TEXT, WORDS, gold_trees, models, taggers, test_text
 from page_server import page_server
 
+from palmette import Tagger, load_demo
 from palmette.page.bundle import page_file
 from palmette.page.report import page_records
 from palmette.page.views import VIEWS
@@ -91,7 +92,7 @@ def test_the_search_by_keyboard_alone(page: Any, address: str) -> None:
     told = page.evaluate("document.activeElement.getAttribute('aria-label')")
     assert told.startswith("meet, ")
     assert "fixed" in told
-    assert "Labels now: We" in page.locator("[role=status].unseen").inner_text()
+    assert "Labels now: meet " in page.locator("[role=status].unseen").inner_text()
     page.keyboard.press("Enter")
     assert page.locator(".cell.fixed").count() == 0
 
@@ -114,6 +115,57 @@ def test_hidden_states_beams_and_longer_memory(page: Any, address: str) -> None:
     fixed[2] = "B-VP"
     shown = page.locator("polyline.best").get_attribute("data-path").split()
     assert shown == tagger.predict([TUPLES], allowed=[fixed])[0]
+
+
+@pytest.mark.parametrize("name", ["order2", "latent", "beam"])
+def test_order_two_and_beams_are_searched_in_the_browser(page: Any, tmp_path: Path, name: str) -> None:
+    """In a file, without any server: paths and beams are those of the library."""
+    file = tmp_path / "report.html"
+    file.write_bytes(page_file(page_records({name: models()[name]}, {}, texts=[TEXT]), "report"))
+    page.goto(file.as_uri())
+    page.wait_for_selector(".cell.on-best")
+    chosen(page, "Rows").select_option("all")
+    fixed = {"text": TEXT, "allowed": {"2": "B-VP"}}
+    record = VIEWS["trellis"](models()[name], fixed)
+    label = [record["labels"][y] for y in record["label_of"]]
+    page.locator(f'[data-token="2"][data-state="{label.index("B-VP")}"]').click()
+    page.wait_for_selector(".cell.fixed")
+    path = page.locator("polyline.best").get_attribute("data-path").split()
+    assert path == [label[state] for state in record["best"]]
+    assert path != [label[state] for state in VIEWS["trellis"](models()[name], {"text": TEXT})["best"]]
+    chosen(page, "Search").select_option("3")
+    page.wait_for_selector(".summary:has-text('A beam of 3')")
+    kept = VIEWS["trellis"](models()[name], fixed | {"beam": 3})["beam"]["kept"]
+    cells = page.locator(".cell").evaluate_all(
+        "all => all.map(one => [Number(one.dataset.token), Number(one.dataset.state), one.getAttribute('aria-label')])"
+    )
+    told = {(i, state): text for i, state, text in cells}
+    for i, states in enumerate(kept):
+        for place, state in enumerate(states):
+            if states.index(state) == place:  # of several prefixes that end alike, the best
+                assert told[i, state].endswith(f"in the beam, place {place + 1}")
+        assert sum("in the beam, place" in text for (k, _), text in told.items() if k == i) == len(set(states))
+
+
+def test_sentences_of_attributes_and_of_columns(page: Any) -> None:
+    X, y = load_demo("train")
+    items = [[[f"w={word}", f"t={tag}"] for word, tag in sentence] for sentence in X[:100]]
+    attributes, chunker = Tagger(learner="perceptron", passes=2).fit(items, y[:100]), taggers()["crf"]
+    with page_server({"attributes": attributes, "columns": chunker}) as own:
+        opened(page, own, "search", "attributes").wait_for_selector(".cell.on-best")  # of an example
+        page.fill("#sentence", "\n".join(f"w={word}\tt={tag}" for word, tag in TUPLES))
+        page.wait_for_selector('.trellis[aria-colcount="9"]')
+        path = page.locator("polyline.best").get_attribute("data-path").split()
+        assert path == attributes.predict([[[f"w={word}", f"t={tag}"] for word, tag in TUPLES]])[0]
+        page.get_by_role("link", name="Why").click()
+        page.wait_for_selector('.token-button:has-text("w=meet")')
+        chosen(page, "Model").select_option("columns")
+        page.wait_for_selector("text=Give a sentence above.")
+        page.fill("#sentence", "\n".join(f"{word} {tag}" for word, tag in TUPLES))
+        page.wait_for_selector(".bars")
+        page.get_by_role("link", name="Search").click()
+        page.wait_for_selector(".cell.on-best")
+        assert page.locator("polyline.best").get_attribute("data-path").split() == chunker.predict([TUPLES])[0]
 
 
 def test_why(page: Any, address: str) -> None:

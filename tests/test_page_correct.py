@@ -3,6 +3,7 @@ server, and a new training is seen. The curves of a running training likewise.""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,10 +16,13 @@ from typing import Any
 
 import pytest
 from browser import chromium, quiet_page
+from page_models import parser, pipeline
 
+from palmette import Classifier, load_grammaticality
 from palmette.cli import main
 from palmette.cli.live_page import LivePage
-from palmette.datasets.demo import demo_text
+from palmette.data.formats.conllu import read_treebank
+from palmette.datasets.demo import demo_text, example_files
 from palmette.structures.training_log import Epoch
 
 pytest.importorskip("uvicorn", reason="no server: pip install 'palmette[serve]'")
@@ -44,11 +48,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def served(folder: Path, model: str = "pos.palm", **files: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server of its own process, and its address."""
-    command = [sys.executable, "-m", "palmette", "serve", "pos.palm", "--port", "0"]
-    for name in ("train", "dev", "pool"):
-        command += [f"--{name}", f"{name}.txt"]
+    command = [sys.executable, "-m", "palmette", "serve", model, "--port", "0"]
+    for name, file in (files or {name: f"{name}.txt" for name in ("train", "dev", "pool")}).items():
+        command += [f"--{name}", file]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
@@ -94,6 +98,72 @@ def test_nothing_confirmed_is_lost_and_training_goes_on(browser: Any, folder: Pa
             page.wait_for_selector(".corrections:text-is('2')")
             page.get_by_role("button", name="Train again").click()
             page.wait_for_selector(".part:has(.after) [role=status]:has-text('Done')", timeout=60_000)
+
+
+def test_a_tree_is_corrected_by_the_keyboard(browser: Any, tmp_path: Path) -> None:
+    for name, text in example_files("trees").items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    parser().save(tmp_path / "parser.palm")
+    files = {"train": "trees.conllu", "pool": "trees_test.conllu"}
+    with served(tmp_path, "parser.palm", **files) as (address, _), quiet_page(browser) as page:
+        page.goto(f"{address}#/correct")
+        page.wait_for_selector(".annotation li small")
+        words = page.locator(".annotation .word").all_inner_texts()
+        relations = page.locator(".annotation .tag").all_inner_texts()
+        root = relations.index("root")
+        other = next(k for k in range(len(words)) if k != root)
+        page.locator(".annotation").focus()
+        for _ in range(other):
+            page.keyboard.press("ArrowRight")
+        page.keyboard.press("0")  # a second root is no tree, and is not saved
+        page.wait_for_selector(".fault:has-text('one root')")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector("[role=status]:has-text('one root') >> nth=1")
+        page.keyboard.press("Home")
+        for _ in range(other):
+            page.keyboard.press("ArrowRight")
+        chosen = page.get_by_role("combobox", name="Head", exact=True)
+        chosen.select_option(str(root + 1))
+        page.locator(".annotation").focus()
+        page.keyboard.type("xcomp")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector(".corrections:text-is('1')")
+        with page.expect_download() as got:
+            page.get_by_role("button", name="Download the corrections").click()
+        saved = read_treebank(got.value.path())
+    assert got.value.suggested_filename == "parser.corrections.conllu"
+    assert saved.forms.cells() == words
+    assert saved.relations.cells() == [*relations[:other], "xcomp", *relations[other + 1 :]]
+    assert saved.heads[other] == root + 1
+
+
+def test_a_class_is_chosen_by_a_key(browser: Any, tmp_path: Path) -> None:
+    sentences, _ = load_grammaticality("train")
+    lines = [" ".join(word for word, _ in sentence) for sentence in sentences[300:310]]
+    (tmp_path / "pool.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    words, classes = [line.split() for line in lines], ["yes", "no"] * 5
+    Classifier(passes=1).fit(words, classes).save(tmp_path / "class.palm")
+    with served(tmp_path, "class.palm", pool="pool.txt") as (address, _), quiet_page(browser) as page:
+        page.goto(f"{address}#/correct")
+        shown = page.locator(".class-sentence")
+        first = shown.inner_text()
+        page.locator(".classes").focus()
+        page.keyboard.press("2")  # saved, and on to the next one
+        page.wait_for_selector(".corrections:text-is('1')")
+        page.wait_for_selector("h2:has-text('Sentence 2')")
+        page.keyboard.press("Enter")  # the guess is right
+        page.wait_for_selector(".corrections:text-is('2')")
+        assert page.get_by_role("button", name="Train again").is_disabled()  # no --train
+    line = json.loads((tmp_path / "class.corrections.jsonl").read_text().splitlines()[0])
+    assert (" ".join(line["tokens"]), line["class"]) == (first, "yes")
+
+
+def test_what_cannot_be_corrected_says_why(browser: Any, tmp_path: Path) -> None:
+    pipeline().save(tmp_path / "en.palm")
+    with served(tmp_path, "en.palm", train="en.palm") as (address, _), quiet_page(browser) as page:
+        page.goto(f"{address}#/correct")
+        page.wait_for_selector("text=palmette pipeline train")
 
 
 def test_the_curves_of_a_running_training(browser: Any, capsys: pytest.CaptureFixture[str]) -> None:

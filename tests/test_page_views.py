@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from page_models import ROWS, TEXT, WORDS, classifier, gold_trees, models, parser, pipeline, taggers, test_text
 
-from palmette import Parser, load_demo
+from palmette import Parser, Tagger, load_demo
 from palmette.cli import main
 from palmette.data.formats.conllu import parse_treebank
 from palmette.errors import DataError, UsageError
@@ -277,3 +277,45 @@ def test_the_command_writes_one_file(tmp_path: Path) -> None:
     assert f"explanation@{len(one['trellis']['tokens']) - 1}" in one
     with pytest.raises(SystemExit):
         main(["page", str(data), "-o", str(out), "-q"])
+
+
+# Sentences that are given line by line
+
+
+def test_attributes_and_columns_line_by_line() -> None:
+    X, y = load_demo("train")
+    items = [[[f"w={word}", f"t={tag}"] for word, tag in sentence] for sentence in X[:60]]
+    tagger = Tagger(learner="perceptron", passes=2).fit(items, y[:60])
+    sentence = [[f"w={word}", f"t={tag}"] for word, tag in ROWS]
+    for request in ({"lines": "\n".join("\t".join(row) for row in sentence)}, {"items": sentence}):
+        record = VIEWS["trellis"](tagger, request)
+        assert [record["states"][k] for k in record["best"]] == tagger.predict([sentence])[0]
+        assert record["tokens"] == [row[0] for row in sentence]
+    about = VIEWS["about"](tagger, {})
+    assert (about["text"], about["columns"]) == (False, None)
+    example = VIEWS["nbest"](tagger, {"lines": about["example"], "n": 1})
+    assert len(example["tokens"]) == len(about["example"].splitlines())
+    with pytest.raises(UsageError, match="typed sentence is not enough"):
+        VIEWS["trellis"](tagger, {"text": TEXT})
+    with pytest.raises(DataError, match="not a number"):
+        VIEWS["trellis"](tagger, {"lines": "w:x"})
+    chunker = taggers()["crf"]
+    record = VIEWS["trellis"](chunker, {"lines": "\n".join(" ".join(row) for row in ROWS)})
+    assert [record["states"][k] for k in record["best"]] == chunker.predict([[tuple(row) for row in ROWS]])[0]
+    with pytest.raises(DataError, match="line 2 has 1 column, and the model reads 2"):
+        VIEWS["trellis"](chunker, {"lines": "We PRP\nwill"})
+
+
+def test_tables_of_order_two_give_the_score_of_the_path() -> None:
+    record = VIEWS["trellis"](models()["order2"], {"text": TEXT})
+    path, (pairs,), (triples,) = record["best"], record["edges"], record["triples"]
+    total = sum(record["own"][i][state] for i, state in enumerate(path))
+    total += sum(pairs[g][h] for g, h in pairwise(path))
+    total += sum(triples[f][g][h] for f, g, h in zip(path, path[1:], path[2:], strict=False))
+    assert total == pytest.approx(record["score"], rel=1e-5)
+
+
+def test_a_parser_tells_which_tags_a_typed_sentence_lacks() -> None:
+    assert VIEWS["tree"](models()["parser"], {"text": TEXT})["lacks"] == ["upos"]
+    words = [{"form": word, "upos": "NOUN"} for word in ("dogs", "bark")]
+    assert VIEWS["tree"](models()["parser"], {"words": words})["lacks"] == []

@@ -3,7 +3,6 @@ training data, and a training in the background replaces the model."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Iterator
@@ -127,6 +126,11 @@ def test_a_disk_that_is_full_confirms_nothing(tmp_path: Path, monkeypatch: pytes
 # Picking
 
 
+def number(id: str) -> int:
+    """The place of a picked sentence in the pool."""
+    return int(id.split("-")[1])
+
+
 def test_picked_sentences_are_those_that_the_library_picks(c: TestClient, home: Path) -> None:
     tagger = Tagger.load(home / "chunk.palm")
     spec = FormatSpec(has_label=False)
@@ -137,7 +141,7 @@ def test_picked_sentences_are_those_that_the_library_picks(c: TestClient, home: 
     answer = c.post("/models/chunk/pick", json={"n": 5, "by": "margin"}).json()
     assert answer["pool"] == len(rows)
     expected = pick(tagger, rows, 5, by="margin", exclude=known)
-    assert [one["id"] for one in answer["sentences"]] == [f"pool-{one.sentence + 1}" for one in expected]
+    assert [number(one["id"]) for one in answer["sentences"]] == [one.sentence + 1 for one in expected]
     first = answer["sentences"][0]
     assert first["uncertainty"] == pytest.approx(expected[0].uncertainty)
     assert first["labels"] == tagger.predict([[row[:2] for row in first["columns"]]])[0]
@@ -148,6 +152,31 @@ def test_picked_sentences_are_those_that_the_library_picks(c: TestClient, home: 
     assert first["id"] not in [one["id"] for one in again]
     sent = c.post("/models/chunk/pick", json={"n": 1, "sentences": [TOKENS, TOKENS]}).json()
     assert (sent["pool"], len(sent["sentences"])) == (2, 1)
+
+
+def test_a_pool_that_has_all_columns_needs_no_helper(home: Path) -> None:
+    """Columns of the pool are taken as they are; helpers make those that it lacks."""
+    models, helpers = {"chunk": str(home / "chunk.palm")}, {"pos": str(folder() / "pos.palm")}
+    words = home / "words.txt"
+    words.write_text("".join(f"{line.split(' ')[0]}\n" for line in (home / "test.txt").read_text().splitlines()))
+    rows = {}
+    for name, file in (("complete", "test.txt"), ("words", "words.txt")):
+        with client(Source(models, helpers, {"pool": str(home / file)})) as c:
+            answer = c.post("/models/chunk/pick", json={"n": 3})
+        assert answer.status_code == 200, answer.text
+        rows[name] = [row for one in answer.json()["sentences"] for row in one["columns"]]
+    gold = {tuple(line.split(" ")[:2]) for line in (home / "test.txt").read_text().splitlines() if line}
+    assert all(tuple(row) in gold for row in rows["complete"])  # the tags of the file, without its labels
+    tagger = Tagger.load(folder() / "pos.palm")
+    assert all(len(row) == 2 and row[1] in tagger.labels_ for row in rows["words"])
+
+
+def test_sentences_of_two_requests_are_not_taken_for_each_other(c: TestClient) -> None:
+    ids = [
+        c.post("/models/chunk/pick", json={"n": 1, "sentences": [TOKENS[k:]]}).json()["sentences"][0]["id"]
+        for k in (0, 1)
+    ]
+    assert ids[0] != ids[1]
 
 
 # Files
@@ -266,13 +295,3 @@ def test_a_training_that_fails_says_why(c: TestClient, home: Path) -> None:
     state = finished(c)
     assert state["state"] == "failed"
     assert "small.txt:2" in state["error"]
-
-
-def test_what_cannot_be_corrected_or_trained() -> None:
-    home = folder()
-    models = {"en": str(home / "en.palm"), "theirs": str(home / "theirs.crfsuite")}
-    with client(Source(models, {}, {"train": str(home / "small.txt")})) as c:
-        assert c.post("/models/en/corrections", json={"corrections": [ONE]}).status_code == 409
-        assert c.post("/models/theirs/retrain", json={}).status_code == 409
-        assert c.post("/models/theirs/pick", json={}).status_code == 409
-        assert json.loads(c.get("/models/theirs/retrain").content)["state"] == "idle"

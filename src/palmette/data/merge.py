@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from palmette.data.corpus import Attributes, Column, Corpus, column_of_types
+from palmette.data.treebank import Treebank
 from palmette.errors import DataError, counted
 
 
@@ -34,6 +35,15 @@ def merged(first: Corpus, second: Corpus) -> Corpus:
         vectors=first.vectors,
         label_numbers=first.label_numbers,
     )
+
+
+def merged_treebanks(first: Treebank, second: Treebank) -> Treebank:
+    """The sentences of both, with their trees; the text that they were read from is left out."""
+    pairs = zip(first.corpus.columns, second.corpus.columns, strict=True)
+    offset = np.concatenate([first.offset, first.offset[-1] + second.offset[1:]])
+    corpus = Corpus(offset, [_joined(pair) for pair in pairs], source=first.corpus.source)
+    relations = _joined([first.relations, second.relations])
+    return Treebank(corpus, np.concatenate([first.heads, second.heads]), relations)
 
 
 def _joined(columns: Sequence[Column]) -> Column:

@@ -19,7 +19,7 @@ from palmette.evaluation.comparison import CompareOptions, SystemLabels, SystemO
 from palmette.evaluation.scores import errors as frequent_errors
 from palmette.evaluation.scores import score
 from palmette.page.models import PageModel, data_of, page_model, treebank_of, whole, words_by_sentence
-from palmette.structures.chain.files import with_columns
+from palmette.structures.chain.files import with_missing_columns
 
 FREQUENT = 40
 ROUNDS = 2000  # of the significance tests, unless a request has another number
@@ -54,11 +54,8 @@ def errors(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _complete(shown: PageModel, corpus: Corpus) -> Corpus:
     """The data with the columns that helpers make, if it lacks some."""
-    encoder = shown.tagger().model_.encoder
-    if shown.helpers and encoder is not None and len(corpus.columns) < encoder.n_columns:
-        own = msgspec.structs.replace(corpus)  # the data may be asked for again, by others
-        return with_columns(own, [helper.model_ for helper in shown.helpers], shown.tagger().model_)
-    return corpus
+    own = msgspec.structs.replace(corpus)  # the data may be asked for again, by others
+    return with_missing_columns(own, [helper.model_ for helper in shown.helpers], shown.tagger().model_)
 
 
 def _confusion(gold: np.ndarray, guess: np.ndarray, Y: int) -> list[list[int]]:

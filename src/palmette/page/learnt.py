@@ -11,6 +11,7 @@ import numpy as np
 from palmette.errors import DataError, UsageError
 from palmette.estimators.classifier import Classifier
 from palmette.page.classes import tag_weights
+from palmette.page.lines import example_lines
 from palmette.page.models import PageModel, page_model, whole
 from palmette.reports.inspection import top_attributes, transition_table
 from palmette.structures.chain.attribute_names import attribute_name, attribute_words
@@ -49,7 +50,7 @@ def about(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
 def _about_tagger(shown: PageModel) -> dict[str, Any]:
     model = shown.tagger().model_
     views = ["weights", "curves", "errors", "nbest"] + (["transitions"] if model.shape.order else [])
-    if model.encoder is not None and not model.reads_earlier_labels:
+    if not model.reads_earlier_labels:
         views += ["trellis", "explanation", "marginals"]
     if shown.others:
         views.append("compare")
@@ -64,6 +65,8 @@ def _about_tagger(shown: PageModel) -> dict[str, Any]:
         "attributes": sum(index.size for index in model.feature_indexes.values()),
         "weights": n_weights(model.chain),
         "columns": None if model.encoder is None else model.encoder.n_columns,
+        "text": model.encoder is not None and model.encoder.n_columns <= 1 + len(shown.helpers),
+        "example": example_lines(model) if model.encoder is None else "",
         "probabilities": are_probabilities(model) if not model.reads_earlier_labels else False,
         "views": views,
     }

@@ -17,9 +17,11 @@ from palmette.data.treebank import Treebank
 from palmette.errors import DataError, UsageError
 from palmette.estimators.classifier import Classifier
 from palmette.estimators.parser import Parser
+from palmette.estimators.retag import Preparation
 from palmette.estimators.tagger import Tagger
+from palmette.page.lines import attribute_items, attribute_names, attribute_sentence, cells_of
 from palmette.pipeline.pipeline import Pipeline
-from palmette.structures.chain.files import with_columns
+from palmette.structures.chain.files import with_missing_columns
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +37,7 @@ class PageModel(NamedTuple):
     name: str = "model"
     helpers: Sequence[Tagger] = ()  # they make the columns (of a parser: the tags) that a typed sentence lacks
     others: Mapping[str, Any] = {}  # further models by name, to compare with: PageModels or estimators
+    preparation: Preparation | None = None  # what tags the words of a parser; None: the helpers do
 
     @property
     def kind(self) -> str:
@@ -56,28 +59,39 @@ def page_model(model: Any) -> PageModel:
 
 
 def sentence_of(model: PageModel, request: Mapping[str, Any]) -> Corpus:
-    """The sentence of a request for a tagger: `text`, `tokens` (words) or `rows` (a list of cells per token), with the
-    columns that helpers make."""
+    """The sentence of a request for a tagger: `text`, `tokens` (words), `rows` (a list of cells per token) or `lines`
+    (a text with a line of cells per token), with the columns that helpers make. For models of ready-made attributes:
+    `items` (a list or an object of attributes per token) or `lines`."""
     tagger = model.tagger()
-    if tagger.model_.encoder is None:
-        raise UsageError("the model reads ready-made attributes, so that no sentence can be typed for it")
-    helpers = [helper.model_ for helper in model.helpers]
+    encoder = tagger.model_.encoder
+    if encoder is None:
+        return _of_attributes(request)
     if "rows" in request:
         corpus = _from_rows(_strings_2d(request["rows"], "rows"))
-        if len(corpus.columns) >= tagger.model_.encoder.n_columns:
-            helpers = []
+    elif "lines" in request:
+        corpus = _from_rows(cells_of(request["lines"], encoder.n_columns))
     elif "tokens" in request:
         corpus = _from_rows([[word] for word in strings(request["tokens"], "tokens")])
     else:
         corpus = _typed(request)
     if corpus.n_tokens > MOST_TOKENS:
         raise DataError(f"the sentence has {corpus.n_tokens:,} tokens, and the page shows at most {MOST_TOKENS:,}")
-    return with_columns(corpus, helpers, tagger.model_) if helpers and _lacks(tagger, corpus) else corpus
+    return with_missing_columns(corpus, [helper.model_ for helper in model.helpers], tagger.model_)
 
 
-def _lacks(tagger: Tagger, corpus: Corpus) -> bool:
-    encoder = tagger.model_.encoder
-    return encoder is not None and len(corpus.columns) < encoder.n_columns
+def _of_attributes(request: Mapping[str, Any]) -> Corpus:
+    if "items" in request:
+        corpus = attribute_items(request["items"])
+    elif "lines" in request:
+        corpus = attribute_sentence(request["lines"])
+    else:
+        raise UsageError(
+            "the model reads attributes that a program makes of the words, so that a typed sentence is not enough: "
+            "give lines (a text with a line of attributes per token) or items (a list of attributes per token)"
+        )
+    if corpus.n_tokens > MOST_TOKENS:
+        raise DataError(f"the sentence has {corpus.n_tokens:,} tokens, and the page shows at most {MOST_TOKENS:,}")
+    return corpus
 
 
 def _typed(request: Mapping[str, Any]) -> Corpus:
@@ -116,8 +130,8 @@ def _strings_2d(given: Any, name: str) -> list[list[str]]:
 
 
 def rows_of(corpus: Corpus) -> list[list[str]]:
-    """The cells of the tokens of a sentence, which a request may have as `rows`."""
-    return corpus.sentence(0)
+    """The cells of the tokens of a sentence, which a request may have as `rows`; of attributes a name per token."""
+    return corpus.sentence(0) if corpus.columns else [[name] for name in attribute_names(corpus)]
 
 
 def known_of(model: PageModel, corpus: Corpus, request: Mapping[str, Any]) -> LabelMask | None:

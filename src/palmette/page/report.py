@@ -9,6 +9,7 @@ from typing import Any
 from palmette.data.corpus import Corpus
 from palmette.data.treebank import Treebank
 from palmette.errors import DataError, UsageError
+from palmette.page.lines import attribute_items, attribute_names, attribute_rows
 from palmette.page.models import PageModel, page_model
 from palmette.page.views import VIEWS
 
@@ -72,8 +73,11 @@ def _requests(data: Corpus | Treebank, errors: dict[str, Any] | None, most: int)
     corpus = data.corpus if isinstance(data, Treebank) else data
     wrong = [one["number"] for one in errors["sentences"]] if errors else []
     chosen = sorted([*wrong, *(s for s in range(corpus.n_sentences) if s not in set(wrong))][: max(0, most)])
+    if bank is None and corpus.columns:
+        return [{"rows": corpus.sentence(s)} for s in chosen]
     if bank is None:
-        return [{"rows": corpus.sentence(s)} for s in chosen] if corpus.columns else []
+        rows, cuts = attribute_rows(corpus), corpus.offset.tolist()
+        return [] if rows is None else [{"items": rows[cuts[s] : cuts[s + 1]]} for s in chosen]
     return [{"words": [_word(row) for row in corpus.sentence(s)]} for s in chosen]
 
 
@@ -83,6 +87,8 @@ def _word(row: Sequence[str]) -> dict[str, str]:
 
 def _of_sentence(model: PageModel, views: Sequence[str], request: dict[str, Any]) -> dict[str, Any]:
     words = [row[0] for row in request.get("rows", ())] or [word["form"] for word in request.get("words", ())]
+    if "items" in request:
+        words = attribute_names(attribute_items(request["items"]))
     made: dict[str, Any] = {"text": request.get("text") or " ".join(words)}
     for view in OF_SENTENCE:
         if view in views:
@@ -96,7 +102,7 @@ def _of_sentence(model: PageModel, views: Sequence[str], request: dict[str, Any]
 
 def _shorter(record: dict[str, Any]) -> dict[str, Any]:
     """A trellis with fewer digits."""
-    return record | {name: _rounded(record[name]) for name in ("own", "edges", "behind")}
+    return record | {name: _rounded(record[name]) for name in ("own", "edges", "triples", "behind")}
 
 
 def _rounded(value: Any) -> Any:

@@ -21,7 +21,7 @@ from palmette.structures.chain.explain import Contribution, Explanation, explain
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.nbest import nbest_lists
 from palmette.structures.chain.posteriors import are_probabilities, confidence_of
-from palmette.structures.chain.trellis import TrellisRecord, trellis_of
+from palmette.structures.chain.trellis import TrellisRecord, search_tables, trellis_of
 
 PATHS = 5  # the best ones, to look at
 MOST_NBEST = 100
@@ -39,19 +39,38 @@ def trellis(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     record = trellis_of(chain, corpus, None, known)
     made = record.as_dict()
     del made["runner_up"], made["runner_up_score"]
-    edges = record.edges
-    if edges is not None and len(edges) > 1 and len(edges) * len(record.states) ** 2 > MOST_EDGES:
-        made["edges"] = None
     exact = chain.changed(beam=0)
+    made |= _tables(exact, corpus, record)
     return made | {
         "kind": "chain",
+        "tokens": [row[0] for row in rows_of(corpus)],
         "rows": rows_of(corpus),
         "back": _back(record),
         "forbidden": _forbidden(chain),
         "paths": _paths(exact, corpus, known),
         "allowed": request.get("allowed") or {},
         "beam_of_model": shown.tagger().model_.beam,
+        "recombine": (chain if chain.beam else _searched(chain, 1)).recombine,
     }
+
+
+def _tables(model: ChainModel, corpus: Corpus, record: TrellisRecord) -> dict[str, Any]:
+    """The tables of pairs and triples of states that a search reads, as `edges` and `triples`; None if the model has
+    none, or if they are too large."""
+    H = len(record.states)
+    if record.order < 2:
+        edges = record.edges
+        large = edges is not None and len(edges) > 1 and len(edges) * H**2 > MOST_EDGES
+        return {"edges": None if large else edges, "triples": None}
+    _, pairs, triples = search_tables(model, corpus)
+    if pairs is None or triples is None or triples.size > MOST_EDGES or pairs.size > MOST_EDGES:
+        return {"edges": None, "triples": None}
+    return {"edges": _nested(pairs), "triples": _nested(triples)}
+
+
+def _nested(table: np.ndarray) -> list[Any]:
+    """A table as lists, with None for what is forbidden."""
+    return np.where(np.isfinite(table), table, np.array(None)).tolist()
 
 
 def _searched(model: ChainModel, width: int) -> ChainModel:
@@ -113,7 +132,8 @@ def explanation(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     else:
         token = whole(request["token"], "token", corpus.n_tokens - 1)
         found = explain_between(chain, corpus, None, _elsewhere(chain, corpus, token, request.get("label")))
-    return _told(found) | {"rows": rows_of(corpus), "token": request.get("token")}
+    rows = rows_of(corpus)
+    return _told(found) | {"tokens": [row[0] for row in rows], "rows": rows, "token": request.get("token")}
 
 
 def _elsewhere(model: ChainModel, corpus: Corpus, token: int, label: Any) -> LabelMask:

@@ -17,7 +17,7 @@ from palmette.data.formats.raw import parse_text
 from palmette.data.treebank import NOTHING, Treebank, treebank_from_sentences
 from palmette.errors import DataError, UsageError
 from palmette.estimators.parser import Parser
-from palmette.estimators.retag import Preparation, tag_field
+from palmette.estimators.retag import Preparation, tag_field, tags_read
 from palmette.kernels.learning.violation import STANDARD
 from palmette.kernels.tree.forms import LEFT, SHIFT, WORD, Grammar, SearchOptions, States, make_workspace
 from palmette.kernels.tree.lists import list_parses
@@ -36,7 +36,7 @@ def tree(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """The tree of a sentence by a parser or a pipeline: `text`, or `words` (form, or form, upos, xpos each). `beam`:
     another width than in training."""
     shown = page_model(model)
-    parser, bank = _prepared(shown, request)
+    parser, bank, lacks = _prepared(shown, request)
     if bank.n_tokens > MOST_WORDS:
         raise DataError(f"the sentence has {bank.n_tokens:,} words, and the page shows at most {MOST_WORDS}")
     beam = parser._width(None) if request.get("beam") is None else whole(request["beam"], "beam", MOST_BEAM, 1)
@@ -57,19 +57,24 @@ def tree(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
         ],
         **searched(parser.model_, bank, beam),
         "merged": bool(parser.merge),
+        "lacks": lacks,
     }  # fmt: skip
 
 
-def _prepared(shown: PageModel, request: Mapping[str, Any]) -> tuple[Parser, Treebank]:
-    """The parser and the sentence with its tags."""
+def _prepared(shown: PageModel, request: Mapping[str, Any]) -> tuple[Parser, Treebank, list[str]]:
+    """The parser, the sentence with its tags, and the tags that the parser reads and a typed sentence lacks."""
     if isinstance(shown.estimator, Pipeline):
-        return _of_pipeline(shown.estimator, request)
+        return *_of_pipeline(shown.estimator, request), []
     if not isinstance(shown.estimator, Parser):
         raise UsageError(f"{shown.name} is a {shown.kind}: trees are for parsers and pipelines")
     parser = shown.estimator
-    typed, ignored = request.get("words") is None, tuple(parser.model_.meta.get("ignored", ()))
-    taggers = [(tag_field(tagger), tagger) for tagger in shown.helpers] if typed else []
-    return parser, Preparation(taggers, ignored)(_words(request))
+    ignored = tuple(parser.model_.meta.get("ignored", ()))
+    if request.get("words") is not None:
+        return parser, Preparation((), ignored)(_words(request)), []
+    ready = shown.preparation
+    if ready is None:
+        ready = Preparation([(tag_field(tagger), tagger) for tagger in shown.helpers], ignored)
+    return parser, ready(_words(request)), tags_read(parser, ready)
 
 
 def _words(request: Mapping[str, Any]) -> Treebank:

@@ -13,7 +13,7 @@ from palmette.serve.answers import Wanted
 from palmette.serve.failure import Failure
 from palmette.serve.limits import Limits
 from palmette.serve.served import Served
-from palmette.structures.chain.files import with_columns
+from palmette.structures.chain.files import with_missing_columns
 
 MOST_CELL = 10_000  # bytes
 SOURCE = "the request"
@@ -35,9 +35,7 @@ def labelled_columns(served: Served, body: bytes, limits: Limits, wanted: Wanted
     sizes = (corpus.offset[1:] - corpus.offset[:-1]).tolist()
     limits.check_sizes(sizes)
     wanted.check()
-    missing = max(0, served.columns - len(corpus.columns)) if corpus.n_tokens else 0
-    helpers = [helper.model_ for helper in served.helpers.values()]
-    corpus = with_columns(corpus, helpers[len(helpers) - missing :] if missing else [], model)
+    corpus = with_missing_columns(corpus, [helper.model_ for helper in served.helpers.values()], model)
     found = model.decode(corpus, "viterbi").labels if corpus.n_tokens else corpus.offset[:0]
     return Writer("columns", None, model.labels).write(corpus, found)
 

@@ -9,7 +9,7 @@ import msgspec
 from palmette.serve.call import Call, Reply, reply
 from palmette.serve.failure import Failure
 from palmette.serve.service import Service
-from palmette.serve.session import CorrectionSession
+from palmette.serve.session import CorrectionSession, uncorrectable
 from palmette.serve.types import (
     Confirmed,
     Corrections,
@@ -31,10 +31,10 @@ class CorrectionHandlers:
     def session(self, call: Call) -> CorrectionSession:
         """The session of the model that a request names."""
         name = call.params["name"]
-        kind = self.service.registry.slot(name).served.kind
+        served = self.service.registry.slot(name).served
         found = self.service.sessions.get(name)
         if found is None:
-            raise Failure(409, f"corrections are for taggers, and {name} is a {kind}")
+            raise Failure(409, uncorrectable(served) or "corrections are not kept")
         return found
 
     async def pick(self, call: Call) -> Reply:

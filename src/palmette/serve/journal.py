@@ -30,7 +30,10 @@ class _Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     id: str
     time: str
     tokens: list[Any] | None = None
-    labels: list[Any] | None = None
+    labels: list[Any] = []
+    heads: list[int] = []
+    relations: list[str] = []
+    class_: str | None = msgspec.field(name="class", default=None)
     source: str | None = None
     deleted: bool = False
 
@@ -77,10 +80,11 @@ class Journal:
     def _apply(self, line: _Line) -> None:
         if line.deleted:
             self._kept.pop(line.id, None)
-        elif line.tokens is not None and line.labels is not None:
+        elif line.tokens and (line.labels or line.heads or line.class_ is not None):
             self._kept[line.id] = Correction(
-                tokens=line.tokens, labels=line.labels, id=line.id, source=line.source, time=line.time
-            )
+                tokens=line.tokens, labels=line.labels, heads=line.heads, relations=line.relations, class_=line.class_,
+                id=line.id, source=line.source, time=line.time,
+            )  # fmt: skip
 
     def add(self, given: list[Correction]) -> list[str]:
         """Keep corrections; their ids. They are on the disk when this returns."""
@@ -91,6 +95,9 @@ class Journal:
                 time=now,
                 tokens=one.tokens,
                 labels=one.labels,
+                heads=one.heads,
+                relations=one.relations,
+                class_=one.class_,
                 source=one.source,
             )
             for one in given

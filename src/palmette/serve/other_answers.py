@@ -47,7 +47,7 @@ def answer(served: Served, request: Request, limits: Limits, wanted: Wanted | No
     return _annotated(served, request, inputs, wanted)
 
 
-def _treebank(served: Served, inputs: Inputs) -> Treebank:
+def treebank_of_inputs(served: Served, inputs: Inputs) -> Treebank:
     """The words; those without any tag are tagged by helpers."""
     treebank = treebank_from_sentences(inputs.sentences, source="the request")
     if inputs.parts is not None:
@@ -69,7 +69,7 @@ def _parsed(served: Served, request: Request, inputs: Inputs, limits: Limits, wa
         last = first + len(part)
         parts = None if inputs.parts is None else inputs.parts[first:last]
         origin = None if inputs.origin is None else inputs.origin[first:last]
-        treebank = _treebank(served, Inputs(part, origin, parts, 0))
+        treebank = treebank_of_inputs(served, Inputs(part, origin, parts, 0))
         found = served.estimator.parse(treebank, beam=request.beam)
         words, heads, names = found.forms.cells(), found.heads.tolist(), found.relations.cells()
         for s, (a, b) in enumerate(pairwise(found.offset.tolist())):

@@ -25,7 +25,8 @@ def page_model_of(served: Served, registry: Registry) -> PageModel:
         for name, slot in registry.slots.items()
         if name != served.name
     }
-    return PageModel(served.estimator, served.name, list(served.helpers.values()), others)
+    ready = served.preparation if served.kind == "parser" else None
+    return PageModel(served.estimator, served.name, list(served.helpers.values()), others, ready)
 
 
 class PageFiles:

@@ -28,10 +28,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What a training learns from, and where it writes."""
 
     model: str
+    kind: str
     train: str
     dev: str | None
     corrections: list[Correction]
     weight: int = 1
+    helpers: dict[str, str] = {}  # files of taggers that make columns or tags, by name
     output: str = ""
 
 

@@ -55,7 +55,7 @@ class Served:
         if self.kind == "parser":
             if not tags_read(self.estimator, Preparation()):
                 return {}
-            return {name: tagger for name, tagger in given.items() if _field(name, tagger) is not None}
+            return {name: tagger for name, tagger in given.items() if field_of_helper(name, tagger) is not None}
         if self.kind == "classifier":
             return self._helper_of_classifier(given)
         return {}
@@ -80,7 +80,7 @@ class Served:
     @property
     def preparation(self) -> Preparation:
         """What tags the words of a parser."""
-        pairs = [(_field(name, tagger) or name, tagger) for name, tagger in self.helpers.items()]
+        pairs = [(field_of_helper(name, tagger) or name, tagger) for name, tagger in self.helpers.items()]
         return Preparation(pairs, tuple(self.estimator.model_.meta.get("ignored", ())))
 
     @property
@@ -100,6 +100,12 @@ class Served:
             raise UsageError("the pipeline has no component 'tok', so it does not read text: send sentences of words")
         if self.kind == "tagger" and not self.columns:
             raise UsageError("the model reads attributes, not text: send tokens as lists or objects of attributes")
+        if self.kind == "parser":
+            fields = tags_read(self.estimator, self.preparation)
+            raise UsageError(
+                f"the parser reads {' and '.join(fields)}: send words as [form, upos, xpos], or start the server with "
+                f"a tagger that makes them: --with {fields[0]}=tagger.palm"
+            )
         raise UsageError(
             "the model reads more than words: send tokens with their columns, or start the server with a tagger that "
             "makes them: --with pos=pos.palm"
@@ -114,16 +120,16 @@ class Served:
             return [str(name) for name in self.estimator.classes_]
         return list(self.estimator.relations_) if self.kind == "parser" else []
 
-    def description(self, files: Sequence[str], corrections: int, reload_error: str | None) -> ModelDescription:
+    def description(self, files: Sequence[str], corrections: int, **more: str | None) -> ModelDescription:
         return ModelDescription(
             name=self.name, kind=self.kind, labels=self.labels, columns=self.columns, helpers=list(self.helpers),
             text=self.reads_text, probabilities=self.kind == "tagger" and bool(self.estimator.calibrated_),
             scheme=self.estimator.model_.scheme if self.kind == "tagger" else None, loaded=self.loaded,
-            generation=self.generation, files=list(files), corrections=corrections, reload_error=reload_error,
+            generation=self.generation, files=list(files), corrections=corrections, **more,
         )  # fmt: skip
 
 
-def _field(name: str, tagger: Tagger) -> str | None:
+def field_of_helper(name: str, tagger: Tagger) -> str | None:
     """The field of a treebank that a tagger makes, by the name that it was given or by its training; None: neither."""
     if name in TAGS:
         return name

@@ -25,7 +25,7 @@ from palmette.serve.other_answers import answer
 from palmette.serve.page_parts import VIEWS, PageFiles, page_model_of
 from palmette.serve.registry import Registry, Slot, Source
 from palmette.serve.served import Served
-from palmette.serve.session import CorrectionSession, sessions_of
+from palmette.serve.session import CorrectionSession, sessions_of, uncorrectable, untrainable
 from palmette.serve.training import TrainingLog
 from palmette.serve.types import Health, Overview, Request
 
@@ -152,8 +152,11 @@ class Service:
     def _check_view(self, request: dict[str, Any]) -> None:
         """Failure if a view would be of too many tokens."""
         most = self.limits.view_tokens
-        tokens, text = request.get("tokens"), request.get("text")
-        n = len(tokens) if isinstance(tokens, list) else 0
+        text, lines = request.get("text"), request.get("lines")
+        given = [request.get(name) for name in ("tokens", "rows", "items", "words")]
+        n = max((len(one) for one in given if isinstance(one, list)), default=0)
+        if isinstance(lines, str):
+            n = max(n, lines.count("\n") + 1)
         if isinstance(text, str):
             n = max(n, len(text.split()), len(text) // 20)
         if n > most:
@@ -173,7 +176,11 @@ class Service:
         slot = self.registry.slots[name]
         session = self.sessions.get(name)
         n = 0 if session is None else len(session.journal)
-        return slot.served.description(list(self.registry.source.files), n, slot.reload_error)
+        served = slot.served
+        return served.description(
+            list(self.registry.source.files), n, reload_error=slot.reload_error, uncorrectable=uncorrectable(served),
+            untrainable=untrainable(served),
+        )  # fmt: skip
 
     async def view_names(self, call: Call) -> Reply:
         return reply({"views": list(self.views)})

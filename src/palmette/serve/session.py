@@ -1,4 +1,4 @@
-"""A correction session: the journal of a tagger, the pool to pick from, and its training in the background."""
+"""A correction session: the journal of a model, the pool to pick from, and its training in the background."""
 
 from __future__ import annotations
 
@@ -7,67 +7,39 @@ from pathlib import Path
 from typing import Any
 
 from palmette.data.files import write_whole
-from palmette.errors import DataError
-from palmette.serve.correction_data import ENDINGS, file_bytes, written_format
+from palmette.serve.correct_classifiers import CorrectClassifiers
+from palmette.serve.correct_parsers import CorrectParsers
+from palmette.serve.correct_taggers import CorrectTaggers
+from palmette.serve.correctable import Correctable
 from palmette.serve.failure import Failure
 from palmette.serve.journal import ENDING, Journal
 from palmette.serve.pool import Picker
 from palmette.serve.registry import Registry, Slot
 from palmette.serve.retrain import Job, Retraining
+from palmette.serve.served import Served
 from palmette.serve.types import Correction, RetrainRequest, Saved
 
 
 class CorrectionSession:
-    """What is kept for one tagger."""
+    """What is kept for one model."""
 
     def __init__(self, slot: Slot, registry: Registry) -> None:
         self.slot, self.registry = slot, registry
+        self.kind = CORRECTABLE[slot.served.kind]
         served, source = slot.served, registry.source
         self.folder = Path(source.corrections or os.path.dirname(served.path) or ".")
         self.journal = Journal(self.folder / f"{served.name}{ENDING}")
-        self.picker = Picker(source.files.get("pool"), source.files.get("train"))
+        self.picker = Picker(self.kind, source.files.get("pool"), source.files.get("train"))
         self.retraining = Retraining(served.path, self._trained)
 
     def check(self, given: list[Correction]) -> None:
         """DataError if corrections do not fit the model."""
-        served = self.slot.served
-        labels = set(served.labels)
         for k, one in enumerate(given):
-            where = f"correction {k + 1}"
-            if len(one.tokens) != len(one.labels):
-                raise DataError(f"{where} has {len(one.tokens)} tokens and {len(one.labels)} labels")
-            if all(label is None for label in one.labels):
-                raise DataError(f"{where} has no label: null is for tokens that nobody looked at")
-            for label in one.labels:
-                names = [label] if isinstance(label, str) else label if label is not None else []
-                if label is not None and (not names or "" in names):
-                    raise DataError(f"{where} has an empty label")
-                strange = next((name for name in names if name not in labels), None)
-                if strange is not None:
-                    raise DataError(f"{where}: the model has no label {strange[:100]!r}")
-            self._check_tokens(one, where)
-
-    def _check_tokens(self, one: Correction, where: str) -> None:
-        columns = self.slot.served.columns
-        for i, token in enumerate(one.tokens):
-            if not columns:
-                if isinstance(token, str):
-                    raise DataError(f"{where}, token {i + 1}: the model reads attributes, in a list or an object")
-                continue
-            cells = [token] if isinstance(token, str) else token
-            if not isinstance(cells, list) or len(cells) != columns:
-                raise DataError(f"{where}, token {i + 1}: {columns} columns are expected, as the model reads them")
-            if any(not cell or "\t" in cell or "\n" in cell or "\r" in cell for cell in cells):
-                raise DataError(f"{where}, token {i + 1}: a cell is empty, or has a TAB or line end")
+            self.kind.check(self.slot.served, one, f"correction {k + 1}")
 
     def file(self) -> tuple[str, bytes]:
         """The name and the bytes of the corrections in the format of the training data."""
-        served = self.slot.served
-        spec = written_format(served.estimator.model_.meta.get("reading"), not served.columns)
-        name = f"{served.name}.corrections{ENDINGS[spec.format]}"
-        if spec.format == "jsonl":
-            name = f"{served.name}.corrected.jsonl"  # the journal has the other name
-        return name, file_bytes(self.journal.all(), spec)
+        return self.kind.file(self.slot.served, self.journal.all())
 
     def save(self) -> Saved:
         """Write that file beside the journal."""
@@ -82,15 +54,20 @@ class CorrectionSession:
         train, dev = files.get("train"), files.get("dev")
         if train is None:
             raise Failure(409, "the server has no training data: start it with --train FILE")
-        if served.estimator.model_.exact is not None:
-            raise Failure(409, "a model of another tool cannot be trained further: train a new one on its data")
+        refused = untrainable(served)
+        if refused is not None:
+            raise Failure(409, refused)
         replace = request.replace or ("always" if dev is None else "better")
         if replace == "better" and dev is None:
             raise Failure(409, "better is measured on development data: start the server with --dev FILE")
         corrections: list[Any] = self.journal.all()
         self.retraining.start(
-            Job(model=served.path, train=train, dev=dev, corrections=corrections, weight=request.weight), replace
-        )
+            Job(
+                model=served.path, kind=served.kind, train=train, dev=dev, corrections=corrections,
+                weight=request.weight, helpers=dict(self.registry.source.helpers),
+            ),
+            replace,
+        )  # fmt: skip
 
     def _trained(self) -> None:
         self.registry.refresh()
@@ -100,7 +77,35 @@ class CorrectionSession:
         self.journal.close()
 
 
+CORRECTABLE: dict[str, Correctable] = {
+    "tagger": CorrectTaggers(),
+    "parser": CorrectParsers(),
+    "classifier": CorrectClassifiers(),
+}
+
+
+def uncorrectable(served: Served) -> str | None:
+    """Why a model cannot be corrected; None if it can."""
+    if served.kind in CORRECTABLE:
+        return None
+    return (
+        f"{served.name} is a {served.kind}: several models in one file, which are trained together from a treebank. "
+        "Correct sentences in the treebank and run `palmette pipeline train` again, or serve and correct a tagger or a "
+        "parser of its own."
+    )
+
+
+def untrainable(served: Served) -> str | None:
+    """Why a model cannot be trained again here, whatever files the server has; None if it can."""
+    if served.kind == "tagger" and served.estimator.model_.exact is not None:
+        return (
+            f"{served.name} is a model of another tool, which cannot be trained further. Its corrections are kept all "
+            "the same: save them as a file and train a new model on it and on the data of the old one."
+        )
+    return None
+
+
 def sessions_of(registry: Registry) -> dict[str, CorrectionSession]:
-    """The sessions of all taggers."""
-    taggers = {name: slot for name, slot in registry.slots.items() if slot.served.kind == "tagger"}
-    return {name: CorrectionSession(slot, registry) for name, slot in taggers.items()}
+    """The sessions of all models that can be corrected."""
+    found = {name: slot for name, slot in registry.slots.items() if slot.served.kind in CORRECTABLE}
+    return {name: CorrectionSession(slot, registry) for name, slot in found.items()}

@@ -183,6 +183,8 @@ class ModelDescription(Struct, kw_only=True):
     generation: int
     files: list[str]
     corrections: int
+    uncorrectable: str | None = None
+    untrainable: str | None = None
     reload_error: str | None = None
 
 
@@ -205,20 +207,27 @@ class PickRequest(Struct, forbid_unknown_fields=True, kw_only=True):
     """Which sentences to pick, of those in the request or of the server's pool."""
 
     n: Annotated[int, Meta(ge=1, le=1000)] = 20
-    by: Literal["confidence", "margin", "entropy"] = "confidence"
+    by: Literal["confidence", "margin", "entropy"] | None = None
     diversity: Annotated[float, Meta(ge=0, le=100)] = 1.0
     texts: list[str] | None = None
     sentences: list[list[Token]] | None = None
 
 
 class PickedSentence(Struct, kw_only=True, omit_defaults=True):
+    """A sentence that is worth annotating, with what the model guesses: labels, a tree or a class. A correction has
+    `columns` as its tokens if they are given, else `words`, else `tokens`."""
+
     id: str
     tokens: list[str]
-    labels: list[Label]
     uncertainty: float
     novelty: float
     score: float
     columns: list[list[str]] | UnsetType = UNSET
+    labels: list[Label] | UnsetType = UNSET
+    words: list[dict[str, str]] | UnsetType = UNSET
+    heads: list[int] | UnsetType = UNSET
+    relations: list[str] | UnsetType = UNSET
+    class_: str | UnsetType = msgspec.field(name="class", default=UNSET)
 
 
 class Picked(Struct, kw_only=True):
@@ -229,11 +238,15 @@ class Picked(Struct, kw_only=True):
 Identity = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class Correction(Struct, forbid_unknown_fields=True, kw_only=True):
-    """A sentence with its right labels: null where nobody looked, a list where one of several is right."""
+class Correction(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """A sentence with what is right. Of taggers: labels, null where nobody looked, a list where one of several is
+    right. Of parsers: a whole tree, heads (from 1; 0 is the root) and relations. Of classifiers: the class."""
 
     tokens: Annotated[list[Token], Meta(min_length=1)]
-    labels: list[Allowed]
+    labels: list[Allowed] = []
+    heads: list[Annotated[int, Meta(ge=0, le=1_000_000)]] = []
+    relations: list[Annotated[str, Meta(min_length=1, max_length=200)]] = []
+    class_: Annotated[str, Meta(max_length=200)] | None = msgspec.field(name="class", default=None)
     id: Identity | None = None
     source: Annotated[str, Meta(max_length=1000)] | None = None
     time: str | None = None

@@ -6,8 +6,12 @@ import { percent } from "./format.js";
 
 const NEAREST = 6;
 
+export const LABEL_KEYS = [["Enter", "is right"], ["1\u20136", "another label"], ["letters", "search a label"], ["\u2190 \u2192", "move"], ["Backspace", "unknown"], ["Ctrl Enter", "save"], ["Shift Enter", "all are right, save"]];
+
+// The editors of a sentence (this one, TreeEditor, ClassEditor) have the same methods: `value` is what to save, or null
+// if there is nothing yet (`missing` says what), `all` says that everything is right.
 export class Annotation {
-  // options: { ask(allowed) -> marginals record, labels, save(labels), draft(labels) }
+  // options: { ask(allowed) -> marginals record, labels, save(), draft(value) }
   constructor(sentence, options) {
     this.sentence = sentence;
     this.options = options;
@@ -20,8 +24,17 @@ export class Annotation {
     this.tokens = h("ul", { class: "annotation", role: "listbox", "aria-label": "Tokens and labels", tabindex: 0, "aria-multiselectable": "false", on: { keydown: (event) => this.key(event), click: (event) => this.click(event) } });
     this.choices = h("div", { class: "choices", role: "group", "aria-label": "Labels for the token" });
     this.node = h("div", {}, this.tokens, this.choices);
+    this.missing = "Nothing is checked yet: Enter says that a label is right.";
     this.draw();
     this.refresh();
+  }
+
+  focus() {
+    this.tokens.focus();
+  }
+
+  value() {
+    return this.checked.every((label) => label === null) ? null : { labels: this.checked };
   }
 
   async refresh() {
@@ -87,7 +100,7 @@ export class Annotation {
     const before = this.labels[this.at];
     this.checked[this.at] = label;
     if (label !== null) this.labels[this.at] = label;
-    this.options.draft(this.checked);
+    this.options.draft({ labels: this.checked });
     this.tokens.focus();
     this.move(label === null ? 0 : 1);
     if (label !== before || label === null) this.refresh();
@@ -95,7 +108,7 @@ export class Annotation {
 
   all() {
     this.checked = this.labels.map((label) => label);
-    this.options.draft(this.checked);
+    this.options.draft({ labels: this.checked });
     this.draw();
   }
 

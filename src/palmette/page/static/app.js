@@ -21,7 +21,7 @@ const VIEWS = [
   { key: "class", name: "Class", needs: "class", make: classView },
   { key: "errors", name: "Errors", needs: "errors", make: errorsView },
   { key: "learnt", name: "What it learnt", needs: ["weights", "curves"], make: learntView },
-  { key: "correct", name: "Correct", needs: "marginals", live: true, make: correctView },
+  { key: "correct", name: "Correct", needs: null, live: true, make: correctView },
 ];
 
 class App {
@@ -74,7 +74,7 @@ class App {
       replace(this.main, problem(error), error.unauthorised ? this.tokenForm() : null);
       return;
     }
-    this.sentences.choose(this.model);
+    this.sentences.choose(this.model, this.about);
     replace(this.tools, this.chooser(), themeButton());
     this.show();
   }
@@ -88,7 +88,7 @@ class App {
 
   available() {
     const views = new Set(this.about.views);
-    return VIEWS.filter((view) => [view.needs].flat().some((need) => views.has(need)) && (!view.live || this.source.live));
+    return VIEWS.filter((view) => (view.needs === null || [view.needs].flat().some((need) => views.has(need))) && (!view.live || this.source.live));
   }
 
   show() {
@@ -117,18 +117,22 @@ class App {
     return this.about.views.includes(view);
   }
 
+  // What the server says about the model.
+  described() {
+    return this.models.find((one) => one.name === this.model) ?? {};
+  }
+
   // The files that the server was started with: train, dev, test, pool.
   files() {
-    return this.models.find((one) => one.name === this.model)?.files ?? [];
+    return this.described().files ?? [];
   }
 
   sentence() {
-    const { request } = this.sentences;
-    return request && (request.text === undefined || request.text.trim()) ? request : null;
+    return this.sentences.asked();
   }
 
   noSentence() {
-    return h("p", { class: "lead" }, this.source.live ? "Type a sentence above." : "This file has no sentences.");
+    return h("p", { class: "lead" }, this.source.live ? "Give a sentence above." : "This file has no sentences.");
   }
 
   sentenceBar() {
@@ -146,9 +150,10 @@ class App {
     else location.hash = `#/${view}`;
   }
 
-  say(text) {
+  // Tell something to screen readers, and unless the picture shows it, to all.
+  say(text, shown = true) {
     this.status.textContent = text;
-    this.status.classList.toggle("shown", true);
+    this.status.classList.toggle("shown", shown);
     clearTimeout(this.quiet);
     this.quiet = setTimeout(() => this.status.classList.toggle("shown", false), 5000);
   }

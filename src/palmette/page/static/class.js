@@ -16,7 +16,7 @@ export function classView(app) {
   };
   app.onSentence(load);
   load();
-  return h("article", {}, heading("The class", "A score of 0 and above is the second class."), app.sentenceBar(), body);
+  return h("article", {}, heading("The class", `A score below 0 means \u201c${app.about.classes[0]}\u201d, one of 0 and above \u201c${app.about.classes[1]}\u201d.`), app.sentenceBar(), body);
 }
 
 function verdict(found, widest) {

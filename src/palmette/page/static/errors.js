@@ -83,13 +83,13 @@ export function errorsView(app) {
 function figures(found, name) {
   const scores = found.scores;
   const list = found.kind === "parser"
-    ? [["LAS", percent(scores.las, 2)], ["UAS", percent(scores.uas, 2)], ["CLAS", percent(scores.clas, 2)], [counted(scores.words, "word"), whole(scores.sentences)]]
+    ? [["LAS", percent(scores.las, 2)], ["UAS", percent(scores.uas, 2)], ["CLAS", percent(scores.clas, 2)]]
     : [
       ...(scores.f1 === null ? [] : [["F1", percent(scores.f1, 2)], ["precision", percent(scores.precision, 2)], ["recall", percent(scores.recall, 2)]]),
       ["tokens right", percent(scores.accuracy, 2)], ["sentences right", percent(scores.sentence_accuracy, 1)],
       ...(scores.unseen_accuracy === null ? [] : [[`of ${whole(scores.unseen_tokens)} unseen words right`, percent(scores.unseen_accuracy, 1)]]),
     ];
-  return h("div", {}, h("p", { class: "note" }, name, name ? ": " : "", found.kind === "parser" ? "" : `${counted(scores.tokens, "token")} in ${counted(scores.sentences, "sentence")}`),
+  return h("div", {}, h("p", { class: "note" }, name, name ? ": " : "", `${counted(scores.tokens ?? scores.words, found.kind === "parser" ? "word" : "token")} in ${counted(scores.sentences, "sentence")}`),
     h("ul", { class: "figures" }, list.map(([what, value]) => h("li", {}, h("b", {}, value), h("span", {}, what)))));
 }
 

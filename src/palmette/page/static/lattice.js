@@ -1,28 +1,39 @@
-// The max-sum recursions of a chain of order 0 or 1, so that the best path moves at once when a label is fixed.
-//   A[i, h] = own[i, h] + max over g of A[i-1, g] + edge[i, g, h]         B[i, g] = max over h of edge + own + B[i+1, h]
-// The record has the scores of the library; None (null) stands for what is forbidden.
+// The search of a chain in the browser, so that the path moves at once when a label is fixed: exact, and by a beam.
+// The record has the scores of the library (`own`, `edges`, of order 2 `triples`); null stands for what is forbidden.
+
+import { solveSingles } from "./lattice_singles.js";
+import { solvePairs } from "./lattice_pairs.js";
 
 const NEVER = -Infinity;
+
+const numbers = (row) => Float64Array.from(row, (value) => value ?? NEVER);
 
 export class Lattice {
   constructor(record) {
     this.record = record;
     this.n = record.tokens.length;
     this.H = record.states.length;
-    this.exact = record.order === 0 || record.edges !== null;
-    this.own = record.own.map((row) => Float64Array.from(row, (value) => value ?? NEVER));
-    this.tables = record.edges?.map((table) => table.map((row) => Float64Array.from(row, (value) => value ?? NEVER))) ?? null;
+    this.exact = record.order === 0 || (record.edges !== null && (record.order === 1 || Boolean(record.triples)));
+    this.own = record.own.map(numbers);
+    this.tables = record.edges?.map((table) => table.map(numbers)) ?? null;
+    this.triples = record.triples?.map((table) => table.map((rows) => rows.map(numbers))) ?? null;
+    this.free = new Float64Array(this.H); // of order 0: no transition has a weight
     this.solve(record.allowed ?? {});
   }
 
-  edge(i, g, h) {
-    return this.tables === null ? 0 : this.tables[this.tables.length > 1 ? i : 0][g][h];
+  // The scores of going from a state to all states at a token; of order 2 what the state before adds to that.
+  edges(i, g) {
+    return this.tables === null ? this.free : this.tables[this.tables.length > 1 ? i : 0][g];
+  }
+
+  turns(i, f, g) {
+    return this.triples === null ? this.free : this.triples[this.triples.length > 1 ? i : 0][f][g];
   }
 
   allows(i, h) {
     const fixed = this.allowed[i];
     if (fixed === undefined) return true;
-    const label = this.record.labels[this.record.label_of[h]];
+    const label = this.label(h);
     return Array.isArray(fixed) ? fixed.includes(label) : fixed === label;
   }
 
@@ -36,76 +47,59 @@ export class Lattice {
       this.score = this.record.score;
       return;
     }
-    const { n, H } = this;
-    const own = this.own.map((row, i) => row.map((value, h) => (this.allows(i, h) ? value : NEVER)));
-    this.forward = [Float64Array.from(own[0])];
-    this.back = [];
-    const free = new Float64Array(H); // of order 0: no transition has a weight
-    const row = (i, g) => (this.tables === null ? free : this.tables[this.tables.length > 1 ? i : 0][g]);
-    for (let i = 1; i < n; i += 1) {
-      const before = this.forward[i - 1], now = new Float64Array(H).fill(NEVER), from = new Int32Array(H).fill(-1);
-      for (let g = 0; g < H; g += 1) {
-        const start = before[g], edges = row(i, g);
-        if (start === NEVER) continue;
-        for (let h = 0; h < H; h += 1) {
-          const way = start + edges[h];
-          if (way > now[h]) {
-            now[h] = way;
-            from[h] = g;
-          }
-        }
-      }
-      for (let h = 0; h < H; h += 1) {
-        now[h] += own[i][h];
-        if (now[h] === NEVER) from[h] = -1;
-      }
-      this.forward.push(now);
-      this.back.push(from);
-    }
-    this.backward = Array.from({ length: n }, () => new Float64Array(H));
-    this.next = Array.from({ length: n }, () => new Int32Array(H).fill(-1));
-    for (let i = n - 2; i >= 0; i -= 1) {
-      const after = this.backward[i + 1].map((value, h) => value + own[i + 1][h]);
-      for (let g = 0; g < H; g += 1) {
-        const edges = row(i + 1, g);
-        let top = NEVER, at = -1;
-        for (let h = 0; h < H; h += 1) {
-          const way = edges[h] + after[h];
-          if (way > top) {
-            top = way;
-            at = h;
-          }
-        }
-        this.backward[i][g] = top;
-        this.next[i][g] = at;
-      }
-    }
-    const last = this.forward[n - 1];
-    this.score = last.reduce((top, value) => Math.max(top, value), NEVER);
-    this.behind = this.forward.map((row, i) => Array.from(row, (value, h) => this.score - (value + this.backward[i][h])));
-    this.best = this.score === NEVER ? [] : this.through(n - 1, last.indexOf(this.score));
+    this.now = this.own.map((row, i) => row.map((value, h) => (this.allows(i, h) ? value : NEVER)));
+    this.found = this.triples === null ? solveSingles(this) : solvePairs(this);
+    this.score = Math.max(...this.found.scores);
+    this.behind = this.now.map((row, i) => Array.from(row, (_, h) => this.score - this.found.reach(i, h)));
+    this.best = this.score === NEVER ? [] : this.through(this.n - 1, this.found.scores.indexOf(this.score));
+  }
+
+  // The state that leads to a state at a token, from the second token on; -1 if none does.
+  before(i, h) {
+    return this.exact ? this.found.before(i, h) : -1;
   }
 
   // The best path through a state; empty if there is none or nobody knows.
   through(i, h) {
-    if (!this.exact || !Number.isFinite(this.forward[i][h] + this.backward[i][h])) {
-      return this.exact ? [] : (this.record.paths.find((path) => path.states[i] === h)?.states ?? []);
-    }
-    const path = [h];
-    for (let k = i, at = h; k > 0; k -= 1) path.unshift((at = this.back[k - 1][at]));
-    for (let k = i, at = h; k < this.n - 1; k += 1) path.push((at = this.next[k][at]));
-    return path;
+    if (!this.exact) return this.record.paths.find((path) => path.states[i] === h)?.states ?? [];
+    return Number.isFinite(this.found.reach(i, h)) ? this.found.through(i, h) : [];
   }
 
   // What led into a state: the score of each way, the best one first.
   ways(i, h) {
-    if (!this.exact || i === 0) return [];
-    const found = [];
-    for (let g = 0; g < this.H; g += 1) {
-      const edge = this.edge(i, g, h);
-      found.push({ from: g, edge, score: this.forward[i - 1][g] + edge });
+    return this.exact && i > 0 ? this.found.ways(i, h).sort((a, b) => b.score - a.score) : [];
+  }
+
+  // What a beam of some width keeps. On equal scores the extension of the better prefix comes first, then the smaller
+  // state. `recombine`: of prefixes whose ends are alike for all that follows, only the best one is kept.
+  beam(width, recombine) {
+    const { order } = this.record, found = { width, kept: [], scores: [], has_best: [] };
+    let prefixes = [{ score: 0, path: [] }];
+    for (let i = 0; i < this.n; i += 1) {
+      const next = [];
+      for (const { score, path } of prefixes) {
+        const g = path.at(-1), f = path.at(-2);
+        const edges = i > 0 ? this.edges(i, g) : this.free, turns = i > 1 ? this.turns(i, f, g) : this.free;
+        this.now[i].forEach((own, h) => {
+          const sum = score + own + edges[h] + turns[h];
+          if (sum !== NEVER) next.push({ score: sum, path: [...path, h] });
+        });
+      }
+      next.sort((a, b) => b.score - a.score);
+      const ends = new Set(), kept = [];
+      for (const one of next) {
+        const end = order ? one.path.slice(-order).join() : "";
+        if (recombine && ends.has(end)) continue;
+        ends.add(end);
+        kept.push(one);
+        if (kept.length === width) break;
+      }
+      prefixes = kept;
+      found.kept.push(kept.map((one) => one.path[i]));
+      found.scores.push(kept.map((one) => one.score));
+      found.has_best.push(kept.some((one) => one.path.every((h, k) => h === this.best[k])));
     }
-    return found.sort((a, b) => b.score - a.score);
+    return found;
   }
 
   label(h) {

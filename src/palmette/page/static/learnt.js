@@ -24,7 +24,7 @@ export function learntView(app) {
 }
 
 function about(found) {
-  const told = [found.learner];
+  const told = [`learner: ${found.learner}`];
   if (found.labels) told.push(counted(found.labels.length, "label"));
   if (found.attributes) told.push(`${whole(found.attributes)} attributes`);
   if (found.weights) told.push(`${whole(found.weights)} weights that are not zero`);

@@ -5,6 +5,8 @@ import { fixed, sequences, counted, percent } from "./format.js";
 import { Lattice } from "./lattice.js";
 import { Trellis, detail } from "./trellis.js";
 
+const SPOKEN = 8; // changes that are told one by one
+
 export function searchView(app) {
   const state = { allowed: {}, most: "10", beam: "", path: null, record: null };
   const body = h("div", {}), picture = h("div", {}), summary = h("p", { class: "summary", "aria-live": "polite" });
@@ -14,15 +16,26 @@ export function searchView(app) {
   const ask = latest(
     (request) => app.view("trellis", request),
     (record) => {
-      state.record = record;
-      state.lattice = new Lattice(record);
+      state.record = { ...record }; // the beam of it may be another one later
+      state.lattice = new Lattice(state.record);
       if (!Object.keys(record.allowed).length) state.free = record.paths[0].score; // the best score of all
       state.allowed = { ...record.allowed };
-      draw(state.place);
+      if (!app.source.live && state.beam !== "") widen(state.beam); // a file has the search of the training only
+      else draw(state.place);
       state.place = undefined;
     },
     (error) => replace(body, problem(error)),
   );
+
+  // Another width of the beam, or none: the browser searches if it can, else the server.
+  function widen(value) {
+    state.beam = value;
+    const { lattice, record } = state;
+    if (!lattice.exact) return load();
+    const width = value === "" ? record.beam_of_model : Number(value);
+    record.beam = width ? lattice.beam(width, record.recombine) : null;
+    return draw();
+  }
 
   function load() {
     const request = app.sentence();
@@ -42,7 +55,7 @@ export function searchView(app) {
     const { lattice } = state;
     state.path = null;
     if (lattice.exact) {
-      const before = state.allowed;
+      const before = state.allowed, path = lattice.best;
       lattice.solve(now);
       if (!lattice.best.length) {
         lattice.solve(before);
@@ -50,18 +63,15 @@ export function searchView(app) {
         return;
       }
       state.allowed = now;
+      if (state.record.beam) state.record.beam = lattice.beam(state.record.beam.width, state.record.recombine);
       draw(place);
-      if (state.record.beam && app.source.live) { // what a beam keeps then, only the server knows
-        state.place = place;
-        ask({ ...app.sentence(), ...(state.beam === "" ? {} : { beam: Number(state.beam) }), allowed: now });
-      }
-      app.say(`Labels now: ${lattice.best.map((one, k) => `${lattice.record.tokens[k]} ${lattice.label(one)}`).join(", ")}`);
+      app.say(moved(lattice, path), false);
     } else if (app.source.live) {
       state.allowed = now;
       state.place = place;
       ask({ ...app.sentence(), ...(state.beam === "" ? {} : { beam: Number(state.beam) }), allowed: now });
     } else {
-      app.say("This model looks back further than one label; labels can be fixed on the live page.");
+      app.say("The tables of this model are too large for a file: labels can be fixed on the page of palmette serve.");
     }
   }
 
@@ -107,10 +117,7 @@ export function searchView(app) {
         state.most = value;
         draw();
       }),
-      app.source.live ? select("Search", [["", record.beam_of_model ? `as trained: beam of ${record.beam_of_model}` : "as trained: exact"], ["0", "exact"], ["1", "beam of 1"], ["2", "beam of 2"], ["3", "beam of 3"], ["5", "beam of 5"], ["8", "beam of 8"]], state.beam, (value) => {
-        state.beam = value;
-        load();
-      }) : null,
+      app.source.live || state.lattice.exact ? select("Search", [["", record.beam_of_model ? `as trained: beam of ${record.beam_of_model}` : "as trained: exact"], ["0", "exact"], ["1", "beam of 1"], ["2", "beam of 2"], ["3", "beam of 3"], ["5", "beam of 5"], ["8", "beam of 8"]], state.beam, widen) : null,
       rows.length < record.states.length ? h("span", { class: "note" }, `${record.states.length - rows.length} further ${what} are not shown`) : null,
       fixedNow ? h("button", { class: "quiet", on: { click: () => move({}) } }, `Free the ${counted(fixedNow, "fixed label")}`) : null);
   }
@@ -140,6 +147,14 @@ export function searchView(app) {
   });
   load();
   return h("article", {}, heading("The search", "Every column is a token, every row a label. The model looks for the best way from left to right."), app.sentenceBar(), body);
+}
+
+// What moved, for those who do not see it.
+function moved(lattice, path) {
+  const { tokens, states } = lattice.record;
+  const told = lattice.best.map((state, i) => (state === path[i] ? null : `${tokens[i]} ${states[state]}`)).filter(Boolean);
+  if (!told.length) return "No label moved.";
+  return `Labels now: ${told.slice(0, SPOKEN).join(", ")}${told.length > SPOKEN ? ` and ${told.length - SPOKEN} more` : ""}`;
 }
 
 function key(record) {

@@ -27,6 +27,14 @@ class Live {
     return found;
   }
 
+  // A file to keep, with the name that the server gives it.
+  async file(path) {
+    const answer = await fetch(path, { headers: this.token ? { authorization: `Bearer ${this.token}` } : {} });
+    if (!answer.ok) throw new Error(told(await answer.json().catch(() => null)) ?? `The server answered ${answer.status}.`);
+    const name = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition") ?? "")?.[1] ?? "corrections.txt";
+    return { name, data: await answer.blob() };
+  }
+
   authorise(token) {
     this.token = token;
     sessionStorage.setItem("palmette-token", token);

@@ -4,6 +4,8 @@ import { h, replace, heading, problem, latest, section } from "./dom.js";
 import { fixed, percent } from "./format.js";
 import { heatMap } from "./heat.js";
 
+const WIDEST = 30; // tokens of a map; of longer sentences readings show the tokens at which they differ
+
 export function sureView(app) {
   const body = h("div", {});
   const ask = latest(
@@ -47,22 +49,32 @@ function spans(found) {
 
 function table(found) {
   const rows = found.labels.map((_, k) => k).filter((k) => found.best.includes(k) || found.marginals.some((row) => row[k] >= 0.005));
+  const parts = [];
+  for (let first = 0; first < found.tokens.length; first += WIDEST) parts.push(first);
   return section("Every label at every token", `Labels that have a share of half a percent somewhere: ${rows.length} of ${found.labels.length}.`,
-    heatMap({
-      rows: rows.map((k) => found.labels[k]), columns: found.tokens, size: 40, wide: true,
-      value: (r, c) => found.marginals[c][rows[r]], shade: (value) => value, kind: "blue",
-      text: (value) => (value >= 0.005 ? String(Math.round(100 * value)) : ""),
-      told: (r, c, value) => `${found.tokens[c]}, ${found.labels[rows[r]]}: ${percent(value, 2)}`,
-      mark: (r, c) => found.best[c] === rows[r], label: "Confidence of each label at each token, in percent",
-    }));
+    parts.map((first) => h("div", { class: parts.length > 1 ? "later" : "" }, shares(found, rows, first))));
+}
+
+// The tokens from one on, as many as a map has.
+function shares(found, rows, first) {
+  const tokens = found.tokens.slice(first, first + WIDEST);
+  return heatMap({
+    rows: rows.map((k) => found.labels[k]), columns: tokens, size: 40, wide: true,
+    value: (r, c) => found.marginals[first + c][rows[r]], shade: (value) => value, kind: "blue",
+    text: (value) => (value >= 0.005 ? String(Math.round(100 * value)) : ""),
+    told: (r, c, value) => (value >= 0.005 ? `${tokens[c]}, ${found.labels[rows[r]]}: ${percent(value, 2)}` : null),
+    mark: (r, c) => found.best[first + c] === rows[r], label: `Confidence of each label at the tokens from ${first + 1} on, in percent`,
+  });
 }
 
 function readings(found, list) {
-  const best = list.sequences[0];
-  return section(`The ${list.sequences.length} best readings`, "What differs from the best one is marked.",
+  const best = list.sequences[0], all = list.tokens.map((_, i) => i);
+  const long = all.length > WIDEST, differing = all.filter((i) => list.sequences.some((one) => one.labels[i] !== best.labels[i]));
+  const shown = long ? differing : all;
+  return section(`The ${list.sequences.length} best readings`, long ? "The tokens at which they differ; what differs from the best one is marked." : "What differs from the best one is marked.",
     h("div", { class: "scroll" }, h("table", { class: "readings" },
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, best.probability === null ? "behind" : "share"), list.tokens.map((token) => h("th", { scope: "col" }, token)))),
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, best.probability === null ? "behind" : "share"), shown.map((i) => h("th", { scope: "col" }, long ? `${i + 1}. ${list.tokens[i]}` : list.tokens[i])))),
       h("tbody", {}, list.sequences.map((one, k) => h("tr", { class: k ? "" : "is-best" },
         h("th", { scope: "row" }, one.probability === null ? fixed(best.score - one.score) : percent(one.probability, 2)),
-        one.labels.map((label, i) => h("td", { class: label === best.labels[i] ? (k ? "same" : "") : "differs" }, label))))))));
+        shown.map((i) => h("td", { class: one.labels[i] === best.labels[i] ? (k ? "same" : "") : "differs" }, one.labels[i]))))))));
 }

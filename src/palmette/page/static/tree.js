@@ -27,7 +27,7 @@ export function treeView(app) {
 
   function draw() {
     const { found } = state;
-    replace(body, tree(found), film(found));
+    replace(body, lacking(found), tree(found), film(found));
   }
 
   function tree(found) {
@@ -113,6 +113,13 @@ export function treeView(app) {
   app.onSentence(load);
   load();
   return h("article", {}, heading("The tree", "Arcs go from a word to what depends on it. Click the name of one to see why it was made."), app.sentenceBar(), body);
+}
+
+// A parser that reads tags sees none in a typed sentence unless somebody makes them.
+function lacking(found) {
+  if (!found.lacks?.length) return null;
+  const names = found.lacks.join(" and ");
+  return h("p", { class: "problem" }, h("strong", {}, "This tree may well be wrong. "), `The parser reads ${names}, which a typed sentence does not have. Start the server with a tagger that makes ${found.lacks.length > 1 ? "them" : "it"}: --with ${found.lacks[0]}=tagger.palm`);
 }
 
 function actionOf(found, item) {

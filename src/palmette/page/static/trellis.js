@@ -141,7 +141,7 @@ export class Trellis {
       cells.push(this.token(i));
       for (const state of this.rows) {
         cells.push(this.cell(i, state));
-        const before = i > 0 && this.lattice.exact && this.lattice.back ? this.lattice.back[i - 1][state] : -1;
+        const before = i > 0 ? this.lattice.before(i, state) : -1;
         if (before >= 0 && this.row.has(before)) edges.push(this.line("way", i, before, state));
       }
     }

@@ -205,3 +205,11 @@ def with_columns(corpus: Corpus, helpers: Sequence[ChainModel], reader: ChainMod
         ids, _ = model.tag(corpus)
         corpus.columns = [*corpus.columns, column_of_types(ids, model.labels)]
     return corpus
+
+
+def with_missing_columns(corpus: Corpus, helpers: Sequence[ChainModel], reader: ChainModel) -> Corpus:
+    """The corpus with the columns that a reader lacks, made by the last of its helpers; as it is if it has them all."""
+    missing = 0 if reader.encoder is None else reader.encoder.n_columns - len(corpus.columns)
+    if missing <= 0 or not corpus.n_tokens:
+        return corpus
+    return with_columns(corpus, helpers[max(0, len(helpers) - missing) :], reader)

@@ -32,7 +32,7 @@ from palmette.structures.chain.weights import ARITIES
 PLAIN, VALUED, GROW, GENERAL = 0, 1, 2, 3
 MOST_BYTES = 1 << 22  # of an encoded sentence that takes this way
 MOST_ATTRIBUTES = 1 << 20  # of a sentence with vectors
-CELL_BYTES = 1 << 24  # of the table of cells
+CELL_BYTES = 1 << 22  # of the table of cells, which every thread has for every model
 MOST_CELLS = 1 << 16
 _TOKENS = frozenset((dict, list, tuple))
 _ROWS = frozenset((tuple, list))

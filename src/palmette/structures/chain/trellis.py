@@ -70,7 +70,7 @@ def trellis_of(
     n, H = corpus.n_tokens, model.shape.n_states
     if n * H ** (model.shape.order + 1) > MOST_CELLS:
         raise UsageError(f"trellis: {H} states and {n} tokens are too many for a picture at order {model.shape.order}")
-    own, edges, triples = _scores(exact, corpus, bias)
+    own, edges, triples = search_tables(exact, corpus, bias)
     if known is not None:
         own = np.where(_allowed(model, known), own, -np.inf)
     best = exact.tag(corpus, bias, known, states=True)[0].tolist()
@@ -87,8 +87,8 @@ def trellis_of(
     )  # fmt: skip
 
 
-def _scores(
-    model: ChainModel, corpus: Corpus, bias: dict[str, float] | None
+def search_tables(
+    model: ChainModel, corpus: Corpus, bias: dict[str, float] | None = None
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
     """The tables that a search fills: of states [n, H], pairs [1 or n, H, H] and triples [1 or n, H, H, H]."""
     chain = model.with_bias(model.bias if bias is None else bias)

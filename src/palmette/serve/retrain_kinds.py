@@ -1,0 +1,182 @@
+"""Training again by kind of model: what a model was trained with, the training data with the corrections, its score.
+
+Each kind has `before` (the score of the old model on the development data, None without any) and `train`, which
+returns the new estimator and its score.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from palmette.data.corpus import Corpus
+from palmette.data.formats.classified import read_classified
+from palmette.data.formats.conllu import read_treebank
+from palmette.data.formats.registry import read_corpus
+from palmette.data.labels.partial import mark_partial_labels
+from palmette.data.merge import merged, merged_treebanks
+from palmette.data.subset import take
+from palmette.data.treebank import Treebank
+from palmette.estimators.classifier import Classifier
+from palmette.estimators.parser import Parser
+from palmette.estimators.retag import prepare_training
+from palmette.estimators.tagger import Tagger
+from palmette.serve.correct_classifiers import tokens_of
+from palmette.serve.correct_parsers import treebank_of
+from palmette.serve.correction_data import corpus_of
+from palmette.serve.retrain import Job
+from palmette.serve.served import field_of_helper
+from palmette.training.result import Progress
+
+MOST_LOSS = 0.05  # points that a compact model may lose
+_FOLDS = re.compile(r"jackknifed, (\d+) fold")
+
+
+class Score(NamedTuple):
+    measure: str
+    value: float
+
+
+class Again(Protocol):
+    """A model that is trained again."""
+
+    def __init__(self, job: Job) -> None: ...
+
+    def before(self) -> Score | None:
+        """The old model on the development data."""
+
+    def train(self, progress: Progress) -> tuple[Any, Score | None]:
+        """A new model with the settings of the old one, and its score."""
+
+
+def _repeated(n: int, weight: int) -> np.ndarray:
+    """The numbers of n sentences, `weight` times."""
+    return np.tile(np.arange(n), weight)
+
+
+class TaggerAgain:
+    """F1 of spans, or the accuracy of labels."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.old = job, Tagger.load(job.model, copy=True)
+        self.dev = None if job.dev is None else read_corpus(job.dev, self.old.spec_for(job.dev, labelled=True))
+
+    def before(self) -> Score | None:
+        return self._score(self.old)
+
+    def _score(self, tagger: Tagger) -> Score | None:
+        if self.dev is None:
+            return None
+        found = tagger.evaluate(self.dev)
+        return Score("accuracy", found.accuracy) if found.f1 is None else Score("F1", found.f1)
+
+    def _corpus(self) -> Corpus:
+        old, job = self.old, self.job
+        corpus = read_corpus(job.train, old.spec_for(job.train, labelled=True))
+        mark_partial_labels(corpus, old.settings().partial, old.labels_)
+        if not job.corrections:
+            return corpus
+        given = corpus_of(job.corrections, old._mode(), "the corrections", old.labels_)
+        return merged(corpus, take(given, _repeated(given.n_sentences, job.weight)))
+
+    def train(self, progress: Progress) -> tuple[Tagger, Score | None]:
+        made, model = Tagger(**self.old.get_params(deep=False)), self.old.model_
+        if model.encoder is not None:
+            resources = model.encoder.resources
+            made._resources = lambda: resources  # type: ignore[method-assign]
+        compact = MOST_LOSS if model.packed is not None else None
+        made.fit_corpus(self._corpus(), self.dev, progress=progress, compact=compact)
+        for name in ("reading", "features"):
+            if name in model.meta:
+                made.model_.meta[name] = model.meta[name]
+        if self.dev is not None and "calibration" in model.meta:
+            made.calibrate_corpus(self.dev)
+        return made, self._score(made)
+
+
+class ParserAgain:
+    """LAS. Tags of the treebanks are made as they were for the old parser: by the taggers that the server has, or by
+    jackknifing."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.old = job, Parser.load(job.model, copy=True)
+        meta = self.old.model_.meta
+        tags = dict(meta.get("tags") or {})
+        folds = [int(found[1]) for how in tags.values() if (found := _FOLDS.match(how))]
+        self.corpus, self.dev, self.about = prepare_training(
+            read_treebank(job.train),
+            None if job.dev is None else read_treebank(job.dev),
+            taggers=_taggers(job.helpers, list(tags)),
+            folds=folds[0] if folds else None,
+            ignored=meta.get("ignored") or (),
+        )
+        if tags:
+            self.about["tags"] = tags
+
+    def before(self) -> Score | None:
+        return self._score(self.old)
+
+    def _score(self, parser: Parser) -> Score | None:
+        return None if self.dev is None else Score("LAS", parser.evaluate(self.dev).las)
+
+    def _treebank(self) -> Treebank:
+        if not self.job.corrections:
+            return self.corpus
+        given = treebank_of(self.job.corrections).without(self.about["ignored"])
+        return merged_treebanks(self.corpus, given.take(_repeated(given.n_sentences, self.job.weight)))
+
+    def train(self, progress: Progress) -> tuple[Parser, Score | None]:
+        old = self.old.model_
+        made = Parser(**self.old.get_params(deep=False))
+        made._templates = lambda *given: old.templates  # type: ignore[method-assign]
+        made.fit(self._treebank(), dev=self.dev, progress=progress)
+        made.model_.meta |= self.about
+        if old.is_compact:
+            made.compact(self.dev, most_loss=MOST_LOSS)
+        return made, self._score(made)
+
+
+def _taggers(helpers: dict[str, str], fields: Sequence[str]) -> list[tuple[str, Tagger]]:
+    """The taggers of a server that make some fields."""
+    loaded = [(name, Tagger.load(path)) for name, path in helpers.items()] if fields else []
+    named = [(field_of_helper(name, tagger), tagger) for name, tagger in loaded]
+    return [(field, tagger) for field, tagger in named if field is not None and field in fields]
+
+
+class ClassifierAgain:
+    """Accuracy."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.old = job, Classifier.load(job.model, copy=True)
+        self.old.tagger = self._tagger()
+        self.dev = None if job.dev is None else self._read(job.dev)
+
+    def _tagger(self) -> str | None:
+        """What makes parts of speech: a tagger of the server, or that of the first training."""
+        trained = self.old.model_.meta.get("tagger")
+        return next(iter(self.job.helpers.values()), trained if isinstance(trained, str) else None)
+
+    def _read(self, path: str) -> tuple[list[Any], list[str]]:
+        found = read_classified(path, labelled=True)
+        return [one.tokens for one in found], [str(one.label) for one in found]
+
+    def before(self) -> Score | None:
+        return self._score(self.old)
+
+    def _score(self, classifier: Classifier) -> Score | None:
+        return None if self.dev is None else Score("accuracy", classifier.score(*self.dev))
+
+    def train(self, progress: Progress) -> tuple[Classifier, Score | None]:
+        X, y = self._read(self.job.train)
+        for one in self.job.corrections:
+            X += [tokens_of(one)] * self.job.weight
+            y += [str(one.class_)] * self.job.weight
+        made = Classifier(**self.old.get_params(deep=False))
+        made.fit(X, y, dev=self.dev, positive=self.old.model_.classes[1], progress=progress)
+        return made, self._score(made)
+
+
+AGAIN: dict[str, type[Again]] = {"tagger": TaggerAgain, "parser": ParserAgain, "classifier": ClassifierAgain}
