@@ -53,6 +53,8 @@ U77:%x[0,0,lower.suffix3]/%x[0,0,short_shape]
 U78:%x[0,0,lower]/%x[-1,0,short_shape]/%x[1,0,short_shape]
 U79:%x[-2,0,short_shape]/%x[-1,0,short_shape]/%x[0,0,short_shape]/%x[1,0,short_shape]/%x[2,0,short_shape]
 """
+# Where words are made of many pieces, unknown ones are known by long endings, and by their stems
+_AFFIXES = "U80:%x[0,0,lower.prefix5]\n" + "".join(f"U{75 + n}:%x[0,0,lower.suffix{n}]\n" for n in range(6, 10))
 
 
 class Way(NamedTuple):
@@ -62,7 +64,11 @@ class Way(NamedTuple):
     aggressiveness: float
 
 
-WAYS = {"from words": Way("", 1.0), "from words and the shapes around them": Way(_SHAPES, 0.1)}
+WAYS = {
+    "from words": Way("", 1.0),
+    "from words and longer affixes": Way(_AFFIXES, 1.0),
+    "from words and the shapes around them": Way(_SHAPES, 0.1),
+}
 KNOWN: tuple[int | None, ...] = (10, 1, 100, None)  # occurrences from which a word keeps to its labels
 
 
