@@ -58,7 +58,7 @@ def process(command: Sequence[str], keep_bytecode: bool = True) -> tuple[float, 
         peak = 0.0
         while child.poll() is None:
             peak = max(peak, _high_water(child.pid))
-            time.sleep(0.002)
+            time.sleep(min(max(0.002, (time.perf_counter() - begun) / 1000), 1.0))
         took = time.perf_counter() - begun
         if child.returncode:
             complaints.seek(0)

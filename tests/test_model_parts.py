@@ -39,7 +39,7 @@ def test_parts_are_checked_as_files_are() -> None:
     arrays, meta = tree.parser_parts(Parser(passes=1).fit(load_trees("test")).model_)
     with pytest.raises(ModelError, match=r"elsewhere: .*power of two"):
         tree.parser_from_parts(arrays | {"table": np.ones(6, np.uint64)}, meta, "elsewhere")
-    with pytest.raises(ModelError, match="elsewhere: a model for the task 'chain', not a parser"):
+    with pytest.raises(ModelError, match="elsewhere: a tagger, not a parser"):
         tree.parser_from_parts(arrays, meta | {"task": "chain"}, "elsewhere")
 
 

@@ -19,7 +19,7 @@ from palmette.data.formats.conllu import parse_treebank, read_treebank
 from palmette.data.split_text import gold_split
 from palmette.data.treebank import NOTHING
 from palmette.datasets.demo import example_files
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, ModelError, UsageError
 from palmette.pipeline import train as training
 
 TRAIN, TEST = "trees.conllu", "trees_test.conllu"
@@ -268,6 +268,33 @@ def test_other_commands_say_what_to_use(cli: Cli) -> None:
     assert cli.fine(f"eval en.palm {TEST}") == cli.fine(f"pipeline eval en.palm {TEST}")
     assert "palmette pipeline run" in cli(f"parser parse en.palm {TEST}").err
     assert "palmette pipeline --help" in cli("compact en.palm -o x.palm").err
+
+
+@pytest.mark.parametrize(
+    "verb", ["run {} text.txt", "eval {} trees_test.conllu", "inspect {}", "extract {} upos -o x.palm"]
+)
+def test_files_that_are_no_pipelines_say_what_makes_one(cli: Cli, verb: str) -> None:
+    no_model, parser, tagger = cli.folder / "text.txt", cli.folder / "a_parser.palm", cli.folder / "a_tagger.palm"
+    if not parser.exists():
+        cli.fine("pipeline extract en.palm parse -o a_parser.palm -q")
+        cli.fine("pipeline extract en.palm upos -o a_tagger.palm -q")
+    told = {path: cli("pipeline " + verb.format(path.name)) for path in (no_model, parser, tagger)}
+    assert {ran.code for ran in told.values()} == {1}
+    assert told[no_model].err == (
+        "palmette: text.txt: not a palmette model\n  make one with `palmette pipeline train`\n"
+    )
+    assert "a_parser.palm: a parser, not a pipeline\n  use it with `palmette parser parse`" in told[parser].err
+    assert "a_tagger.palm: a tagger, not a pipeline\n  use it with `palmette tag`" in told[tagger].err
+    assert "`palmette pipeline replace PIPELINE upos=MODEL`" in told[tagger].err
+
+
+def test_components_of_the_wrong_kind(cli: Cli) -> None:
+    cli.fine("pipeline extract en.palm upos -o wrong.palm -q")
+    assert "wrong.palm: a tagger, not a parser" in cli("pipeline replace en.palm parse=wrong.palm -o x.palm").err
+    assert "wrong.palm: a tagger, not a pipeline" in cli("pipeline replace en.palm tag=wrong.palm -o x.palm").err
+    assert "en.palm: a pipeline, not a tagger" in cli("pipeline replace en.palm upos=en.palm -o x.palm").err
+    with pytest.raises(ModelError, match=r"(?s)a pipeline, not a parser.*load it with Pipeline\.load"):
+        Parser.load(cli.folder / "en.palm")
 
 
 # Scores

@@ -84,7 +84,7 @@ def changed(path: Path, folder: Path, change: Change) -> Path:
         (lambda arrays, meta: arrays.update(stray=np.zeros(1)), "the array 'stray' belongs to no component"),
         (lambda arrays, meta: meta["components"]["tag"].update(meta=[]), "metadata cannot be read"),
         (lambda arrays, meta: meta["components"]["tag"].update(origin="\ud800"), "an origin is not valid Unicode"),
-        (lambda arrays, meta: meta.update(task="chain"), "a model for the task 'chain', not a pipeline"),
+        (lambda arrays, meta: meta.update(task="chain"), "a tagger, not a pipeline"),
     ],
 )
 def test_a_damaged_file_is_refused(path: Path, tmp_path: Path, change: Change, what: str) -> None:

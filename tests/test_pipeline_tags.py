@@ -19,7 +19,7 @@ from palmette.errors import ModelError, UsageError
 from palmette.pipeline.folds import annotated_fold, folds_of, joined_folds
 from palmette.pipeline.lemmas import Lemmas
 from palmette.pipeline.model import words_only
-from palmette.pipeline.morphology import learn_morphology, parts_of, with_known_words
+from palmette.pipeline.morphology import learn_morphology, parts_of, templates_text, with_known_words
 from palmette.pipeline.tags import Tags
 
 FIELDS = ("upos", "xpos", "feats")
@@ -103,6 +103,20 @@ def test_labels_are_those_of_the_upos_and_of_known_words(parts: str) -> None:
     for form, upos, xpos, feats in zip(*cells(found, ("form", *FIELDS)), strict=True):
         if (form, upos) in seen:
             assert (xpos, feats) in seen[form, upos]
+
+
+def test_templates_of_a_near_context() -> None:
+    """They are among the others, and say nothing of words two away nor of two words together."""
+    wide, near = (templates_text(context).splitlines() for context in ("wide", "near"))
+    assert [line for line in wide if line in near] == near
+    for line, kept in {
+        "U00:%x[0,0]": True, "U05:%x[1,0,lower]": True, "U06:%x[2,0,lower]": False,
+        "U08:%x[-1,0,lower]/%x[0,0,lower]": False, "U34:%x[-1,0,lower.suffix3]/%x[0,0,lower]": False,
+        "U57:%x[-1,1]/%x[0,1]/%x[1,1]": True, "U58:%x[-2,1]/%x[-1,1]/%x[0,1]": False,
+        "U60:%x[0,1]/%x[0,0,lower]": True, "U66:%x[-1,1]/%x[0,0,lower]": False,
+    }.items():  # fmt: skip
+        assert line in wide
+        assert (line in near) == kept
 
 
 def test_development_data_chooses(caplog: pytest.LogCaptureFixture) -> None:

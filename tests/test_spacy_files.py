@@ -128,7 +128,7 @@ def test_models_that_are_not_there_or_of_another_kind(models: Path) -> None:
     with pytest.raises(UsageError, match=r"palmette_tagger: nowhere.palm: cannot open the model: no such file"):
         nlp("a")
     nlp.add_pipe("palmette_parser", config={"model": str(models / "pos.palm")}, first=True)
-    with pytest.raises(UsageError, match=r"palmette_parser: .*pos.palm: a model for the task"):
+    with pytest.raises(UsageError, match=r"palmette_parser: .*pos.palm: a tagger, not a parser"):
         nlp("a")
     nlp.add_pipe("palmette_ner", config={"model": str(models / "pos.palm")}, first=True)
     with pytest.raises(UsageError, match="palmette_ner: the labels of its model are not those of spans"):

@@ -19,7 +19,7 @@ from palmette.errors import DataError, ModelError, UsageError
 from palmette.pipeline import split_blocks
 from palmette.pipeline.capitals import Capitals
 from palmette.pipeline.layouts import paragraph_lines, relaid, sentence_lines, several_layouts, wrapped
-from palmette.pipeline.multiword import Multiword, Rule, rules_of
+from palmette.pipeline.multiword import Multiword, Rule, _Affixes, rules_of
 from palmette.pipeline.splitter import Splitter
 from palmette.pipeline.unit_columns import GAPS, read_units
 from palmette.pipeline.units import LONGEST, UnitRule, cells_of, codes_of, learn_units
@@ -354,6 +354,18 @@ def test_rules_make_the_words_that_they_come_from(token: str, words: list[str]) 
         if len(rule.affix) < len(token):
             assert rule.applied(token) == words
         assert len(rule.words) == len(words)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.text("abc'", max_size=3)), max_size=5), st.text("abc'", max_size=5))
+def test_tokens_with_affixes_are_found(affixes: list[tuple[bool, str]], token: str) -> None:
+    """The fast test agrees with the definition: an affix beside something else."""
+    known = _Affixes(Rule(at_end, affix, ("x", "y")) for at_end, affix in affixes)
+    having = [
+        affix for at_end, affix in affixes
+        if len(affix) < len(token) and (token.endswith(affix) if at_end else token.startswith(affix))
+    ]  # fmt: skip
+    assert known.any_of(token) == bool(having)
+    assert {affix for _, affix in known.of(token)} == set(having)
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ from palmette.data.model_header import (
     parse_object,
     read_header,
 )
+from palmette.data.model_kinds import KINDS, how_to_use
 from palmette.errors import DataError, ModelError
 from palmette.kernels.core.aligned import aligned_zeros
 
@@ -147,10 +148,11 @@ def _checksum(text: str, views: Iterable[memoryview]) -> str:
 
 
 def load(
-    path: files.FilePath, *, verify: bool = True, copy: bool = False
+    path: files.FilePath, task: str = "chain", *, verify: bool = True, copy: bool = False
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The arrays and the metadata of a model file; ModelError if it is not one.
 
+    `task` is that of the model that is expected, for messages; `check_task` compares it.
     The arrays are views of a private mapping: they can be written to, and the file never changes.
     `verify` compares the checksum and so reads the whole file once; without it, pages are read when used.
     `copy` reads the file into memory instead, so that later changes of the file do not matter.
@@ -158,7 +160,7 @@ def load(
     file = os.fspath(path)
     with _opened(file) as raw:
         size = os.fstat(raw.fileno()).st_size
-        header, start = read_header(raw, size, file)
+        header, start = read_header(raw, size, task, file)
         metadata = checked_metadata(header.pop(METADATA, None), file)
         entries = [checked_entry(name, value, file) for name, value in header.items()]
         check_tiling(entries, start, size, file)
@@ -221,18 +223,15 @@ def _array(mapped: mmap.mmap | NDArray[np.uint8], start: int, entry: Entry, file
 
 # Metadata
 
-# What a model of another task is used with
-_INSTEAD = {
-    "pipeline": "use it with `palmette pipeline run`; `palmette pipeline extract` takes its parser or a tagger out",
-}
 
-
-def check_task(meta: Mapping[str, Any], task: str, what: str, file: str) -> None:
-    """ModelError unless the model is of this task; `what` is what such a model is called."""
+def check_task(meta: Mapping[str, Any], task: str, file: str) -> None:
+    """ModelError unless the model is of this task."""
     found = meta.get("task")
     if found != task:
-        hint = _INSTEAD.get(found) if isinstance(found, str) else None
-        raise ModelError(f"a model for the task {found!r}, not {what}", file=file, hint=hint)
+        known = isinstance(found, str) and found in KINDS
+        name = KINDS[found].name if known else f"a model for the task {brief(str(found))}"
+        hint = how_to_use(found, task) if known else None
+        raise ModelError(f"{name}, not {KINDS[task].name}", file=file, hint=hint)
 
 
 def read_metadata(meta: Any, kind: type[T], what: str, file: str) -> T:

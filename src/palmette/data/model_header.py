@@ -10,7 +10,8 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from palmette.errors import ModelError, either
+from palmette.data.model_kinds import how_to_make
+from palmette.errors import ModelError
 
 FORMAT = "palmette"
 VERSION = 2
@@ -92,14 +93,14 @@ def damaged(what: str, file: str) -> NoReturn:
     raise ModelError(f"damaged model file: {what}", file=file, hint=AGAIN)
 
 
-def read_header(raw: BinaryIO, size: int, file: str) -> tuple[dict[str, Any], int]:
-    """The parsed header, and where the data begins."""
+def read_header(raw: BinaryIO, size: int, task: str, file: str) -> tuple[dict[str, Any], int]:
+    """The parsed header, and where the data begins. `task`: of the model that the file should be, for messages."""
     if size == 0:
         raise ModelError("the file is empty, not a model", file=file, hint=AGAIN)
     first = raw.read(9)
     length = int.from_bytes(first[:8], "little")
     if first[8:] not in (b"{", b"") or (size >= 8 and not 2 <= length <= HEADER_LIMIT):
-        _stranger(first, file)
+        _stranger(first, task, file)
     if size < 8:
         raise ModelError(f"not a palmette model, or truncated: it has {size} bytes", file=file, hint=AGAIN)
     if 8 + length > size:
@@ -113,16 +114,11 @@ def read_header(raw: BinaryIO, size: int, file: str) -> tuple[dict[str, Any], in
     return parse_object(decoded, "header", file), 8 + length
 
 
-def _stranger(first: bytes, file: str) -> NoReturn:
+def _stranger(first: bytes, task: str, file: str) -> NoReturn:
     for magic, what, hint in _STRANGERS:
         if first.startswith(magic):
             raise ModelError(f"not a palmette model but {what}", file=file, hint=hint)
-    raise ModelError(
-        "not a palmette model",
-        file=file,
-        hint=f"make one with {either('fit and save', '`palmette train`')}; models of CRFsuite and Wapiti, and text "
-        "models of CRF++, are read too",
-    )
+    raise ModelError("not a palmette model", file=file, hint=how_to_make(task))
 
 
 def parse_object(text: str, what: str, file: str) -> dict[str, Any]:

@@ -61,11 +61,8 @@ def replaced(model: PipelineModel, name: str, path: str) -> PipelineModel:
 
 
 def _from_file(name: str, path: str) -> Any:
-    task = model_file.peek_task(path)
-    if name == "parse" and task != TASK:
+    if name == "parse" and model_file.peek_task(path) != TASK:
         return Trees(Parser.load(path))
-    if task not in (TASK, None):
-        raise UsageError(f"{path} is a model for the task {task!r}: {name} comes from another pipeline")
     return PipelineModel.load(path).component(name)
 
 

@@ -77,8 +77,8 @@ def save_pipeline(path: FilePath, parts: Mapping[str, Parts], meta: PipelineMeta
 def load_pipeline(path: FilePath, *, copy: bool = False) -> PipelineFile:
     """Read a pipeline's file; ModelError if it is not one."""
     file = shown(path)
-    found, meta = model_file.load(path, copy=copy)
-    model_file.check_task(meta, TASK, "a pipeline", file)
+    found, meta = model_file.load(path, TASK, copy=copy)
+    model_file.check_task(meta, TASK, file)
     stored = model_file.read_metadata(meta, PipelineMeta, "metadata", file)
     unknown = [name for name in stored.components if name not in COMPONENTS]
     if unknown or not stored.components:

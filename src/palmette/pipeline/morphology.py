@@ -7,6 +7,7 @@ one of those that it has there.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -36,6 +37,10 @@ PARTS = {
     "both": "categories, and FEATS as a whole",
     "categories": "categories alone",
     "whole": "FEATS as a whole alone",
+}
+CONTEXTS = {
+    "wide": "two words to each side, and pairs of words",
+    "near": "the words beside it, each by itself",  # for treebanks that are small or whose words change much
 }
 PASSES = 8
 CAP = 0.1
@@ -68,9 +73,20 @@ _LONG_SUFFIXES = "".join(f"U{62 + n}:%x[0,0,lower.suffix{n}]\n" for n in range(6
 )
 
 
-def templates_text() -> str:
-    """The templates, in the syntax of CRF++."""
-    return named_text("pos", 0, 1) + _TAG_TEXT + _LONG_SUFFIXES
+_PLACE = re.compile(r"%x\[(-?\d+),(\d+)")
+
+
+def templates_text(context: str = "wide") -> str:
+    """The templates of one of CONTEXTS, in the syntax of CRF++."""
+    text = named_text("pos", 0, 1) + _TAG_TEXT + _LONG_SUFFIXES
+    return text if context == "wide" else "".join(line for line in text.splitlines(True) if _is_near(line))
+
+
+def _is_near(line: str) -> bool:
+    """Whether a template reads at most the neighbours of a word, and not two words together but their UPOS."""
+    places = {(int(row), column) for row, column in _PLACE.findall(line)}
+    rows = {row for row, _ in places}
+    return all(abs(row) <= 1 for row in rows) and (len(rows) < 2 or all(column == "1" for _, column in places))
 
 
 class Words(NamedTuple):
@@ -152,10 +168,11 @@ def numbered_parts(labels: Iterable[Sequence[str]], fields: Sequence[str], which
 
 
 def learn_morphology(
-    treebank: Treebank, fields: Sequence[str], *, parts: str = "both", passes: int | None = None, seed: int = 1,
-    progress: Progress | None = None,
+    treebank: Treebank, fields: Sequence[str], *, parts: str = "both", context: str = "wide",
+    passes: int | None = None, seed: int = 1, progress: Progress | None = None,
 ) -> Morphology:  # fmt: skip
-    """The model of a treebank with gold UPOS. No word keeps to labels yet; see `with_known_words`."""
+    """The model of a treebank with gold UPOS, of one of PARTS and CONTEXTS. No word keeps to labels yet; see
+    `with_known_words`."""
     labels = list(dict.fromkeys(_cells(treebank, fields)))
     gold = _numbers(treebank, fields, labels)
     upos = treebank.column("upos")
@@ -168,7 +185,7 @@ def learn_morphology(
             hint="are these columns XPOS and FEATS?",
         )  # fmt: skip
     lesson = Lesson(Bundles(*lists_of(rows), *lists_of(groups)), gold, upos.ids)
-    encoder = Encoder(parse(templates_text(), "morphology", "crfpp"), Resources())
+    encoder = Encoder(parse(templates_text(context), "morphology", "crfpp"), Resources())
     schedule = Schedule(passes or PASSES, seed, CAP, MIN_COUNT)
     model = learn_bundles(corpus_of(treebank, READ), encoder, lesson, schedule, progress)
     none = Words(np.zeros(0, np.uint64), np.zeros(0, np.int32))

@@ -71,6 +71,9 @@ class _Affixes:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._known = {(rule.at_end, rule.affix) for rule in rules}
         self._sizes = sorted({(at_end, len(affix)) for at_end, affix in self._known})
+        self._ends, self._starts = (
+            tuple(sorted(affix for at_end, affix in self._known if at_end == which)) for which in (True, False)
+        )
 
     def of(self, token: str) -> list[tuple[bool, str]]:
         """The affixes that a token has beside something else."""
@@ -79,9 +82,13 @@ class _Affixes:
         ]
         return [affix for affix in found if affix in self._known]
 
+    def any_of(self, token: str) -> bool:
+        """Whether a token has one; most have none, which is found out fast."""
+        return (token.endswith(self._ends) or token.startswith(self._starts)) and bool(self.of(token))
+
     def candidates(self, tokens: Iterable[str]) -> list[str]:
         """The tokens that have one."""
-        return [token for token in tokens if self.of(token)]
+        return [token for token in tokens if self.any_of(token)]
 
 
 def rules_of(token: str, words: Sequence[str]) -> tuple[Rule, Rule]:
@@ -125,7 +132,7 @@ class Multiword:
             found = self.words.get(token) or self._other_case(token)
             if found is not None:
                 made[k] = found
-            elif self._affixes.of(token):
+            elif self._affixes.any_of(token):
                 unknown.append(k)
         if self.model is not None and unknown:
             for k, words in zip(unknown, self._by_rule([tokens[k] for k in unknown]), strict=True):

@@ -29,7 +29,7 @@ from palmette.pipeline.chains import (
     trained_chain,
     unpacked_chains,
 )
-from palmette.pipeline.morphology import PARTS, Morphology, learn_morphology, with_known_words
+from palmette.pipeline.morphology import CONTEXTS, PARTS, Morphology, learn_morphology, with_known_words
 from palmette.pipeline.stored_morphology import morphology_from_parts, morphology_parts
 from palmette.structures.chain.model import ChainModel
 from palmette.training.result import Progress
@@ -53,6 +53,8 @@ U77:%x[0,0,lower.suffix3]/%x[0,0,short_shape]
 U78:%x[0,0,lower]/%x[-1,0,short_shape]/%x[1,0,short_shape]
 U79:%x[-2,0,short_shape]/%x[-1,0,short_shape]/%x[0,0,short_shape]/%x[1,0,short_shape]/%x[2,0,short_shape]
 """
+# Where words are made of many pieces, unknown ones are known by long endings, and by their stems
+_AFFIXES = "U80:%x[0,0,lower.prefix5]\n" + "".join(f"U{75 + n}:%x[0,0,lower.suffix{n}]\n" for n in range(6, 10))
 
 
 class Way(NamedTuple):
@@ -62,8 +64,21 @@ class Way(NamedTuple):
     aggressiveness: float
 
 
-WAYS = {"from words": Way("", 1.0), "from words and the shapes around them": Way(_SHAPES, 0.1)}
+WAYS = {
+    "from words": Way("", 1.0),
+    "from words and longer affixes": Way(_AFFIXES, 1.0),
+    "from words and the shapes around them": Way(_SHAPES, 0.1),
+}
 KNOWN: tuple[int | None, ...] = (10, 1, 100, None)  # occurrences from which a word keeps to its labels
+
+
+class _Choice(NamedTuple):
+    """A model of XPOS and FEATS that was tried."""
+
+    model: Morphology
+    right: float  # on development data
+    context: str
+    about: str
 
 
 class TagsMeta(msgspec.Struct, frozen=True):
@@ -123,23 +138,40 @@ class Tags:
     def _chosen(
         self, treebank: Treebank, dev: Treebank | None, fields: list[str], progress: Progress | None
     ) -> Morphology:
-        """The model of XPOS and FEATS. With development data its parts, and which words keep to the labels that they
-        have in the treebank, are those that are best there; without they are the first ones, which are fast."""
-        choose = dev is not None
-        tagged = self._with_upos(dev) if dev is not None else treebank
-        best, most, about = None, -1.0, ""
-        for parts in list(PARTS) if choose and "feats" in fields else list(PARTS)[:1]:
-            learnt = learn_morphology(
-                treebank, fields, parts=parts, passes=self.passes, seed=self.seed, progress=progress
-            )  # fmt: skip
-            for known in KNOWN if choose else KNOWN[:1]:
-                made = with_known_words(learnt, treebank, known)
-                right = _right(made.apply(tagged), dev, fields) if dev is not None else 0.0
-                if right > most + WORTH:
-                    best, most, about = made, right, f"{PARTS[parts]}; {_shown(known)}"
+        """The model of XPOS and FEATS. With development data its context, then its parts, and which words keep to the
+        labels that they have in the treebank, are those that are best there; without they are the first ones, which
+        are fast."""
+
+        def learnt(parts: str, context: str) -> Morphology:
+            return learn_morphology(
+                treebank, fields, parts=parts, context=context, passes=self.passes, seed=self.seed, progress=progress
+            )
+
+        def better(before: _Choice | None, parts: str, context: str) -> _Choice:
+            assert dev is not None
+            model = learnt(parts, context)
+            for known in KNOWN:
+                made = with_known_words(model, treebank, known)
+                right = _right(made.apply(tagged), dev, fields)
+                if before is None or right > before.right + WORTH:
+                    before = _Choice(
+                        made, right, context, f"{PARTS[parts]}; reading {CONTEXTS[context]}; {_shown(known)}"
+                    )
+            assert before is not None
+            return before
+
+        first, *others = PARTS
+        if dev is None:
+            return with_known_words(learnt(first, next(iter(CONTEXTS))), treebank, KNOWN[0])
+        tagged = self._with_upos(dev)
+        best: _Choice | None = None
+        for context in CONTEXTS:
+            best = better(best, first, context)
         assert best is not None
-        logger.info("tags: %s learnt by %s", " and ".join(fields).upper(), about)
-        return best
+        for parts in others if "feats" in fields else []:
+            best = better(best, parts, best.context)
+        logger.info("tags: %s learnt by %s", " and ".join(fields).upper(), best.about)
+        return best.model
 
     def _with_upos(self, treebank: Treebank) -> Treebank:
         """The treebank with the UPOS that XPOS and FEATS are found by."""

@@ -231,12 +231,12 @@ def load_chain(path: FilePath, *, copy: bool = False) -> ChainModel:
     imported = load_imported(path)
     if imported is not None:
         return imported
-    return chain_from_parts(*model_file.load(path, copy=copy), shown(path))
+    return chain_from_parts(*model_file.load(path, TASK, copy=copy), shown(path))
 
 
 def chain_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
     """The model of arrays and metadata as `chain_parts` gives them, all of them checked."""
-    model_file.check_task(meta, TASK, "a tagger", file)
+    model_file.check_task(meta, TASK, file)
     stored = model_file.read_metadata(meta, ChainMeta, "metadata", file)
     _check_names(stored, file)
     if isinstance(stored.reading, dict):

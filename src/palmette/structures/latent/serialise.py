@@ -139,8 +139,8 @@ def _pack_meta(model: ClassifierModel) -> dict[str, Any]:
 def load_classifier(path: FilePath, *, copy: bool = False) -> ClassifierModel:
     """Read a model file; ModelError if it is not one of a classifier, each number of it as declared."""
     file = shown(path)
-    arrays, meta = model_file.load(path, copy=copy)
-    model_file.check_task(meta, TASK, "a classifier", file)
+    arrays, meta = model_file.load(path, TASK, copy=copy)
+    model_file.check_task(meta, TASK, file)
     stored = model_file.read_metadata(meta, ClassifierMeta, "metadata", file)
     if stored.classes[0] == stored.classes[1]:
         raise ModelError("damaged model: its classes have the same name", file=file)

@@ -145,8 +145,8 @@ def save(model: NgramModel, path: FilePath) -> None:
 def load(path: FilePath, *, copy: bool = False) -> NgramModel:
     """Read a model file; ModelError if it is not one of a language model, each number of it as declared."""
     file = shown(path)
-    arrays, meta = model_file.load(path, copy=copy)
-    model_file.check_task(meta, TASK, "a language model", file)
+    arrays, meta = model_file.load(path, TASK, copy=copy)
+    model_file.check_task(meta, TASK, file)
     stored = model_file.read_metadata(meta, NgramMeta, "metadata", file)
     mixed = stored.share < 1
     if len(stored.sizes) != stored.order or (mixed and stored.order < 2):

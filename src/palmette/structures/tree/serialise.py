@@ -203,12 +203,12 @@ def parser_parts(model: ParserModel) -> tuple[dict[str, np.ndarray], dict[str, A
 
 def load_parser(path: FilePath, *, copy: bool = False) -> ParserModel:
     """Read a model file; ModelError if it is not one of a parser, each number of it as declared."""
-    return parser_from_parts(*model_file.load(path, copy=copy), shown(path))
+    return parser_from_parts(*model_file.load(path, TASK, copy=copy), shown(path))
 
 
 def parser_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ParserModel:
     """The model of arrays and metadata as `parser_parts` gives them, all of them checked."""
-    model_file.check_task(meta, TASK, "a parser", file)
+    model_file.check_task(meta, TASK, file)
     stored = model_file.read_metadata(meta, ParserMeta, "metadata", file)
     settings = unpack_settings(stored.settings, TreeSettings, TreeOptions, file)
     _check_actions(stored.actions, settings, file)
