@@ -126,6 +126,8 @@ class Record:
         return then or what
 
     def save(self) -> None:
+        first, today = self.about["date"].split(" to ")[0], time.strftime("%Y-%m-%d")
+        self.about["date"] = first if first == today else f"{first} to {today}"
         beside = self.path.with_suffix(".tmp")
         rows = ",\n".join(" " + json.dumps(cell, sort_keys=True) for cell in self.cells)
         head = json.dumps(self.about, indent=1)[:-2]
