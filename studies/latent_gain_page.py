@@ -66,7 +66,8 @@ def rows_of(record: Record) -> list[Row]:
     """All comparisons on test, p corrected by Holm for their number."""
     rows = [
         Row(record, name, chosen, rank)
-        for name in finished(record)
+        for name in SETS
+        if started(record, name)
         for rank, chosen in enumerate(best_latent(record, name), 1)
         if _tests(record, name, chosen, "compared")
     ]

@@ -306,8 +306,8 @@ neither adds anything beyond the plain model here.
 ## Not run
 
 80 passes (here {PASSES}), five seeds (here {len(SEEDS)}), sizes of the start in the search (they are below where they
-were run), McNemar's test of these rows; the 17 contexts of Sun et al. (2009) alone at order 2. The 17 contexts on states
-alone, five seeds, with both tests, are in [where hidden states pay](latent_gain.md), which lists what it lacks.
+were run), McNemar's test of these rows; the 17 contexts of Sun et al. (2009) alone at order 2. The 17 contexts on
+states alone are in [where hidden states pay](latent_gain.md), which lists what it lacks.
 
 ## The search
 
