@@ -1,4 +1,4 @@
-"""`python -m studies NAME [--data FOLDER] [--fresh]`: run a study, or write its page again from its record."""
+"""`python -m studies NAME [--data FOLDER] [--fresh [--quick]]`: run a study, or make its page from its record."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PARTS = ("__init__", "__main__", "common", "grammaticality_data", "grammaticality_page", "parsing_page")
 ABOUT = (
-    "Run a study: our figures beside published ones. Every figure is kept in a record, docs/studies/NAME.json, as soon "
-    "as it is there; what the record has is not run again, and the page is made from it."
+    "Our figures beside published ones. Without --fresh or --missing nothing is run: the page is made again from the "
+    "record, docs/studies/NAME.json, which has one entry per run. --fresh runs the study on your copy of the data, and "
+    "--fresh --quick as many of its cells as take a few minutes, each beside the figure of the record."
 )
+QUICK = 120  # seconds of training by the times of the record
 CORPORA = "docs/studies/corpora.md"
 
 
@@ -25,8 +26,10 @@ def studies() -> dict[str, str]:
     """The studies, each with the first sentence of its module."""
     found = {}
     for path in sorted(HERE.glob("*.py")):
-        if path.stem not in PARTS:
-            text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        module = ast.parse(path.read_text(encoding="utf-8"))
+        named = {node.name for node in module.body if isinstance(node, ast.FunctionDef)}
+        if "main" in named and not path.stem.startswith("__"):
+            text = ast.get_docstring(module) or ""
             found[path.stem] = " ".join(text.split()).partition(". ")[0].rstrip(".")
     return found
 
@@ -47,12 +50,22 @@ def parsed(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespace, 
     parser.add_argument("name", choices=list(known), metavar="NAME", help="the study, one of those below")
     parser.add_argument("--data", metavar="FOLDER", help="folder of the corpora (default: ../shared/data)")
     parser.add_argument(
-        "--fresh", action="store_true", help="run everything, into a record and a page of their own in --output"
+        "--fresh",
+        action="store_true",
+        help="run everything, into a record and a page of their own in --output; a run "
+        "that was stopped goes on where it was",
     )
+    parser.add_argument(
+        "--quick", nargs="?", type=float, const=QUICK, metavar="SECONDS",
+        help=f"with --fresh: only so many seconds of training, by the times of the record (default: {QUICK})",
+    )  # fmt: skip
+    parser.add_argument("--missing", action="store_true", help="run what the record lacks, and keep it there")
     parser.add_argument("--output", metavar="FOLDER", help="where --fresh writes (default: fresh-studies)")
     given, rest = parser.parse_known_args(arguments)
     if given.output and not given.fresh:
         parser.error("--output goes with --fresh: otherwise the record is docs/studies/NAME.json")
+    if given.quick is not None and not given.fresh:
+        parser.error("--quick goes with --fresh: otherwise nothing is run")
     return given, rest
 
 
@@ -60,12 +73,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given, rest = parsed(arguments)
     if given.data:
         os.environ["PALMETTE_DATA"] = given.data
+    run = "full" if given.fresh or given.missing else "page"
+    os.environ["PALMETTE_STUDIES_RUN"] = run if given.quick is None else str(given.quick)
     if given.fresh:
         folder = Path(given.output or "fresh-studies").resolve()
         folder.mkdir(parents=True, exist_ok=True)
-        if (folder / f"{given.name}.json").exists():
+        if given.quick is None and (folder / f"{given.name}.json").exists():
             print(f"going on with {folder / given.name}.json; delete it to begin again", file=sys.stderr)
-        os.environ["PALMETTE_STUDIES"] = str(folder)  # studies/common.py reads it
+        os.environ["PALMETTE_STUDIES"] = str(folder)  # studies/common.py reads both
     sys.argv = [f"studies.{given.name}", *rest]
     importlib.import_module(f"studies.{given.name}").main()
 

@@ -22,7 +22,7 @@ from bench.quality import np_file
 from palmette import FormatSpec, MaxEnt, Tagger
 from palmette.data.formats.registry import read_corpus
 from palmette.reports.chart_svg import Chart, Line, Panel
-from studies.common import HERE, Cell, Record, markdown, mean, numbered, publish
+from studies.common import HERE, Cell, Record, markdown, mean, numbered, run_study
 
 NAME = "collins"
 SEEDS = (1, 2, 3)
@@ -232,9 +232,7 @@ def chart(record: Record) -> Chart:
 
 
 def main() -> None:
-    record = Record(NAME, SEEDS)
-    run(record, data_folder())
-    publish(NAME, page(record), record, chart(record))
+    run_study(NAME, SEEDS, lambda record: run(record, data_folder()), page, chart)
 
 
 if __name__ == "__main__":

@@ -22,10 +22,45 @@ from palmette.reports.chart_svg import Chart, chart_svg
 
 HERE = Path(__file__).resolve().parent
 # Where records, pages and plots are: `python -m studies NAME --fresh` has a folder of its own
-DOCS = Path(os.environ.get("PALMETTE_STUDIES") or HERE.parent / "docs" / "studies")
+SHIPPED = HERE.parent / "docs" / "studies"
+DOCS = Path(os.environ.get("PALMETTE_STUDIES") or SHIPPED)
 Cell = dict[str, Any]
 
 
+class Budget:
+    """What `python -m studies NAME` may run, from the environment that it sets: all cells that are missing (`full`,
+    also without that command), none (`page`), or a number of seconds, by the times of the shipped record (`quick`)."""
+
+    def __init__(self, given: str | None = None) -> None:
+        text = given or os.environ.get("PALMETTE_STUDIES_RUN") or "full"
+        self.page = text == "page"
+        self.left = None if text in ("full", "page") else float(text)
+
+    def allows(self, cost: float | None) -> bool:
+        """Whether a cell is run again, and if so its seconds are used up."""
+        if self.left is None:
+            return True
+        if cost is None or cost > self.left:
+            return False
+        self.left -= cost
+        return True
+
+
+def cost_of(cell: Cell) -> float | None:
+    """Seconds that a cell took, from whatever its study kept of them."""
+    for name in ("cpu", "seconds", "to_best", "pass_seconds"):
+        if name in cell:
+            value = cell[name]
+            if isinstance(value, list):
+                return float(sum(value))
+            return float(value) * (len(cell.get("dev", [0])) if name == "pass_seconds" else 1)
+    return None
+
+
+# Where docs/studies/claims.md lists the claims that a study is about
+CLAIMS = dict.fromkeys(("synthetic", "np_latent", "bio_latent", "likelihood", "latent_gain"), "sun-et-al-2009")
+CLAIMS |= dict.fromkeys(("collins", "inexact", "parsing"), "huang-2013")
+CLAIMS |= {"probperc": "sun-n-d", "grammaticality": "clifton-whitney-and-sarkar-2013"}
 # Options in records of earlier runs -> their names now
 RENAMED = {"candidates": "nbest", "share": "tied_update"}
 _Made = TypeVar("_Made", bound=Estimator)
@@ -46,9 +81,9 @@ class Record:
     """The cells of a study, in docs/studies/NAME.json."""
 
     def __init__(self, name: str, seeds: Sequence[int], folder: Path = DOCS) -> None:
-        self.path = folder / f"{name}.json"
+        self.name, self.path = name, folder / f"{name}.json"
         self.about = {
-            "command": f"python -m studies.{name}",
+            "command": f"python -m studies {name} --fresh",
             "seeds": list(seeds),
             "date": time.strftime("%Y-%m-%d"),
             "python": sys.version.split()[0],
@@ -56,25 +91,39 @@ class Record:
         }
         self.cells: list[Cell] = []
         self.asked = self.made = 0  # cells that were asked for, and those of them that were run now
-        if self.path.is_file():
-            old = json.loads(self.path.read_text(encoding="utf-8"))
+        self.budget = Budget()
+        self.again: list[tuple[Cell, Cell, Cell]] = []  # run by --quick: settings, cell as shipped, cell now
+        source = self.path if self.budget.left is None else SHIPPED / f"{name}.json"
+        if source.is_file():
+            old = json.loads(source.read_text(encoding="utf-8"))
             self.cells = old.pop("cells")
             self.about["date"] = old["date"]
 
     def cell(self, what: Cell, make: Callable[[], Cell]) -> Cell:
         """The cell with these settings: from the record, or made now and kept."""
-        found = next((cell for cell in self.cells if what.items() <= cell.items()), None)
+        found = _first(self.cells, what)
         self.asked += 1
+        if self.budget.left is not None:
+            return self._quick(what, found, make)
         if found is None:
-            self.made += 1
-            begun = time.perf_counter()
-            made = make()
-            found = what | made
+            found = self._made(what, make)
             self.cells.append(found)
             self.save()
-            told = {k: round(v, 3) if isinstance(v, float) else v for k, v in made.items() if not isinstance(v, list)}
-            print(f"{what} -> {told} ({time.perf_counter() - begun:.1f} s)", file=sys.stderr, flush=True)
         return found
+
+    def _made(self, what: Cell, make: Callable[[], Cell]) -> Cell:
+        self.made += 1
+        begun = time.perf_counter()
+        made = make()
+        told = {k: round(v, 3) if isinstance(v, float) else v for k, v in made.items() if not isinstance(v, list)}
+        print(f"{what} -> {told} ({time.perf_counter() - begun:.1f} s)", file=sys.stderr, flush=True)
+        return what | made
+
+    def _quick(self, what: Cell, then: Cell | None, make: Callable[[], Cell]) -> Cell:
+        """A cell of the shipped record: run again if there is time for it. What that record lacks is not run."""
+        if then is not None and self.budget.allows(cost_of(then)):
+            self.again.append((what, then, self._made(what, make)))
+        return then or what
 
     def save(self) -> None:
         beside = self.path.with_suffix(".tmp")
@@ -85,6 +134,8 @@ class Record:
 
     def told(self) -> str:
         """Where the figures of this run come from."""
+        if self.budget.page:
+            return f"made from the record of {self.about['date']}; nothing was run. --fresh runs the study on your data"
         known = self.asked - self.made
         return f"{self.made} of {self.asked} figures were run now, {known} are from the record of {self.about['date']}"
 
@@ -95,10 +146,35 @@ class Record:
     def origin(self) -> str:
         """A sentence about how the figures came about."""
         seeds = ", ".join(map(str, self.about["seeds"]))
-        return (
+        text = (
             f"Made by `{self.about['command']}` on {self.about['date']}, seeds {seeds} (fixed in advance);\n"
             "figures are the mean over them and their standard deviation."
         )
+        return f"{text} {self.decides()}" if self.name in CLAIMS else text
+
+    def decides(self) -> str:
+        """A link to the claims that the study is about."""
+        return f"Which published claims this decides:\n[claims](claims.md#{CLAIMS[self.name]})."
+
+
+def _first(cells: Sequence[Cell], what: Cell) -> Cell | None:
+    return next((cell for cell in cells if what.items() <= cell.items()), None)
+
+
+# Figures of cells that --quick compares
+FIGURES = ("f1", "score", "best", "accuracy", "error", "test_las", "las", "scores", "brown", "reviews", "dev")
+
+
+def quick_page(record: Record) -> str:
+    """What --quick ran, beside the figures of the shipped record."""
+    rows = []
+    for what, then, now in record.again:
+        name = next((name for name in FIGURES if name in now), None)
+        if name is not None:
+            both = [max(cell[name]) if isinstance(cell[name], list) else cell[name] for cell in (then, now)]
+            said = ", ".join(f"{key} {value}" for key, value in what.items())
+            rows.append([said, name, *(f"{value:.2f}" for value in both), f"{both[1] - both[0]:+.2f}"])
+    return markdown(["cell", "figure", "record", "now", "difference"], rows) + "\n"
 
 
 def probabilistic(data: str, method: str) -> list[str]:
@@ -127,13 +203,30 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def publish(name: str, page: str, record: Record, chart: Chart | None = None) -> None:
-    """Write the page of a study and its picture, show the page, and say where its figures come from."""
-    (DOCS / f"{name}.md").write_text(page, encoding="utf-8")
+def run_study(
+    name: str,
+    seeds: Sequence[int],
+    run: Callable[[Record], None],
+    page: Callable[[Record], str],
+    chart: Callable[[Record], Chart] | None = None,
+) -> None:
+    """Run what is to be run, and write the page of a study and its picture from the record, or, of a quick run, a
+    table of what was run beside the record."""
+    record = Record(name, seeds)
+    if not record.budget.page:
+        run(record)
+    if record.budget.left is not None:
+        (DOCS / f"{name}-quick.md").write_text(quick_page(record), encoding="utf-8")
+        print(quick_page(record))
+        print(
+            f"{len(record.again)} of {record.asked} figures were run again; the others need more time", file=sys.stderr
+        )
+        return
+    (DOCS / f"{name}.md").write_text(page(record), encoding="utf-8")
     if chart is not None:
-        (DOCS / f"{name}.svg").write_text(chart_svg(chart), encoding="utf-8")
-    print(page)
-    print(f"{DOCS / name}.md: {record.told()}; --fresh runs all of them", file=sys.stderr)
+        (DOCS / f"{name}.svg").write_text(chart_svg(chart(record)), encoding="utf-8")
+    print(page(record))
+    print(f"{DOCS / name}.md: {record.told()}", file=sys.stderr)
 
 
 def numbered(values: Sequence[float]) -> list[float]:

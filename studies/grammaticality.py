@@ -26,7 +26,7 @@ from palmette.data.labels.schemes import spans
 from palmette.evaluation.binary import area
 from palmette.evaluation.shallow_cues import shallow_cues, together
 from palmette.kernels.latent.bag import bag_pass, bag_scores
-from studies.common import Cell, Record, estimator_from, publish
+from studies.common import Cell, Record, estimator_from, run_study
 from studies.grammaticality_data import Data, Material, make
 from studies.grammaticality_page import chart, page
 
@@ -297,11 +297,11 @@ def _row(record: Record, maker: Maker, kind: str, method: str, start: str) -> No
 
 
 def main() -> None:
-    record = Record(NAME, SEEDS)
-    if "--page" not in sys.argv:
+    def run_all(record: Record) -> None:
         with tempfile.TemporaryDirectory() as folder:
             run(record, Maker(Path(folder), data_folder()))
-    publish(NAME, page(record), record, chart(record))
+
+    run_study(NAME, SEEDS, run_all, page, chart)
 
 
 if __name__ == "__main__":

@@ -264,7 +264,7 @@ def page(record: Record) -> str:
     return f"""# Grammaticality: latent chunkings with one view and five
 
 {record.origin().split(";")[0]};
-the spread is over {SETS} sets of test negatives.
+the spread is over {SETS} sets of test negatives. {record.decides()}
 
 The task: real sentences against sentences drawn from a trigram model ([language models](../lm.md)), told apart by a
 [classifier over latent chunkings](../grammaticality.md). To train on there are {POSITIVES:,} sentences of film
@@ -294,7 +294,8 @@ learner that has seen the rest.
 {main_table(record)}
 
 A dash: not run, or not published; "not run": rows whose turn comes with the next run of the whole study. p:
-approximate randomisation over the test sentences, one training seed. The document's claims, and what was found:
+approximate randomisation over the test sentences, one training seed. The claims of Clifton, Whitney and Sarkar (2013),
+and what was found:
 
 {verdicts(record)}
 

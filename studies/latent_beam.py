@@ -20,7 +20,7 @@ from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import take
-from studies.common import Cell, Record, estimator_from, markdown, mean, publish
+from studies.common import Cell, Record, estimator_from, markdown, mean, run_study
 
 NAME = "latent_beam"
 SEEDS = (1, 2, 3)
@@ -99,9 +99,7 @@ machine that was shared with other work.
 
 
 def main() -> None:
-    record = Record(NAME, SEEDS)
-    run(record, data_folder())
-    publish(NAME, page(record), record)
+    run_study(NAME, SEEDS, lambda record: run(record, data_folder()), page)
 
 
 if __name__ == "__main__":

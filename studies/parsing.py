@@ -10,12 +10,12 @@
 - beams: beams of 1 to 16 for every update, on the same sentences.
 - merging: basic templates, with merging of states and without, on the same sentences.
 - learners: PA, MIRA and probPerc on the items of the beam.
+- length, fixed order, curve: studies/parsing_curve.py.
 - predicted: tags by our own tagger, jackknifed in ten folds for training; lemmas and features left out.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 from functools import cache
 from pathlib import Path
@@ -28,7 +28,9 @@ from palmette import FormatSpec, Parser, Tagger, Treebank, read_treebank
 from palmette.data.corpus import column_of_types
 from palmette.data.formats.registry import read_corpus
 from palmette.estimators.retag import jackknife, retagged
-from studies.common import Cell, Record, estimator_from, publish
+from studies import parsing_curve
+from studies.common import Cell, Record, estimator_from, run_study
+from studies.parsing_curve import part as curve_part
 from studies.parsing_page import (
     BEAMS,
     MAIN,
@@ -39,8 +41,8 @@ from studies.parsing_page import (
     UNLABELLED,
     UPDATES,
     chart,
-    page,
 )
+from studies.parsing_page import page as page_before_curves
 
 NAME = "parsing"
 SEEDS = (1, 2, 3)
@@ -103,6 +105,12 @@ def _unlabelled(train: Treebank, dev: Treebank, update: str, seed: int) -> Cell:
 
 def _without_relations(bank: Treebank) -> Treebank:
     return bank.with_trees(bank.heads, column_of_types(np.zeros(bank.n_tokens, np.int32), ["dep"]))
+
+
+@cache
+def heads(part: str) -> Treebank:
+    """A part of the treebank whose relations are all the same."""
+    return _without_relations(treebank(part))
 
 
 def seeded_cell(update: str, seed: int) -> Cell:
@@ -176,6 +184,7 @@ def run(record: Record) -> None:
                 what = {"stage": stage, "update": update, "seed": seed}
                 record.cell(what, lambda u=update, s=seed, m=make: m(u, s))
     record.cell({"stage": "predicted", "seed": 1}, lambda: predicted_cell(1))
+    parsing_curve.run(record, heads, trained)
 
 
 STAGES = (
@@ -186,11 +195,13 @@ STAGES = (
 )
 
 
+def page(record: Record) -> str:
+    """The page, from the record alone."""
+    return page_before_curves(record) + "\n" + curve_part(record) + "\n"
+
+
 def main() -> None:
-    record = Record(NAME, SEEDS)
-    if "--publish" not in sys.argv:
-        run(record)
-    publish(NAME, page(record), record, chart(record))
+    run_study(NAME, SEEDS, run, page, chart)
 
 
 def smallest(data: Path) -> tuple[Cell, Cell]:

@@ -10,20 +10,21 @@ the averaged perceptron. The published LSTM is left out: palmette has no neural 
 
 from __future__ import annotations
 
+import json
 import statistics
 import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.measure import TEMPLATES, data_folder
+from bench.measure import RESULTS, TEMPLATES, data_folder
 from bench.quality import np_file
 from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.labels.schemes import are_chunk_labels
 from palmette.data.subset import split
-from palmette.evaluation.significance import Tally, randomisation, span_tally, token_tally
+from palmette.evaluation.significance import Tally, holm, randomisation, span_tally, token_tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.reports.chart_svg import Chart, Line, Panel
 from studies.common import (
@@ -33,7 +34,7 @@ from studies.common import (
     markdown,
     mean,
     numbered,
-    publish,
+    run_study,
 )
 
 NAME = "probperc"
@@ -56,6 +57,7 @@ def _probperc(n: int, **more: Any) -> list[Settings]:
     return [own | {"rate": rate, "rate_schedule": schedule} for schedule, rate in RATES]
 
 
+CAPPED = "5-best MIRA, capped sum"  # the steps of an example together at most the aggressiveness
 # What is searched, by the name of the row
 METHODS: dict[str, list[Settings]] = {
     "perceptron": [{"learner": "perceptron"}],
@@ -70,6 +72,7 @@ METHODS: dict[str, list[Settings]] = {
     "MIRA": [{"learner": "mira", "aggressiveness": c} for c in CAPS],
     "5-best MIRA": [{"learner": "mira", "candidates": 5, "aggressiveness": c} for c in CAPS],
     "5-best MIRA, span cost": [{"learner": "mira", "candidates": 5, "aggressiveness": c, "cost": "span"} for c in CAPS],
+    CAPPED: [{"learner": "mira", "candidates": 5, "aggressiveness": c, "step_cap": "sum"} for c in CAPS],
     "AROW": [{"learner": "arow", "aggressiveness": c} for c in SPREADS],
     "5-best AROW": [{"learner": "arow", "candidates": 5, "aggressiveness": c} for c in SPREADS],
     "probPerc, n = 2": _probperc(2),
@@ -195,9 +198,9 @@ def run(record: Record, data: Path) -> None:
 
 
 def finished(record: Record) -> dict[str, str]:
-    """The tasks that have been tested with all learners."""
+    """The tasks that have been tested with all learners but the latest."""
     tested_all = lambda name: all(  # noqa: E731
-        record.some(stage="test", task=name, method=m) for m in METHODS if fits(name, m)
+        record.some(stage="test", task=name, method=m) for m in METHODS if fits(name, m) and m != CAPPED
     )
     return {name: title for name, title in TASKS.items() if tested_all(name)}
 
@@ -209,15 +212,15 @@ def _said(settings: Settings) -> str:
 
 def _rows(record: Record, name: str) -> list[list[str]]:
     rows = []
-    plain = best(record, name, "perceptron")
     for method in METHODS:
         cells = record.some(stage="test", task=name, method=method)
+        if not cells and fits(name, method):
+            rows.append([method, "not run", "", "", "", ""])
         if cells:
             cell, chosen = cells[0], best(record, name, method)
             sign = "—" if method == "perceptron" else f"{cell['p']:.3f}"
             rows.append(
                 [method, mean(cell["scores"]), sign, _said(cell["settings"]), str(cell["passes"]),
-                 f"{cell['seconds']:.1f} s", f"{chosen['pass_seconds'] / plain['pass_seconds']:.1f}",
                  f"{chosen['to_best']:.1f} s"]
             )  # fmt: skip
     return rows
@@ -234,12 +237,11 @@ def _verdict(record: Record) -> str:
         method = _best_probperc(record, name)
         mine, plain = (record.some(stage="test", task=name, method=m)[0] for m in (method, "perceptron"))
         gap = statistics.mean(mine["scores"]) - statistics.mean(plain["scores"])
-        times = [best(record, name, m)["to_best"] for m in (method, "perceptron", "CRF, L-BFGS")]
+        times = [best(record, name, m)["to_best"] for m in (method, "CRF, L-BFGS")]
         lines.append(
             f"- {title}: {method} ({_said(mine['settings'])}), chosen on development data, is "
             f"{'above' if gap > 0 else 'below'} the averaged perceptron by {abs(gap):.2f} (p = {mine['p']:.3f}). Time "
-            f"to its best pass: {times[0] / times[1]:.1f} times the perceptron's, 1/{times[2] / times[0]:.0f} of the "
-            "CRF's (L-BFGS)."
+            f"to its best pass, under load: 1/{times[1] / times[0]:.0f} of the CRF's (L-BFGS)."
         )
     return "\n".join(lines)
 
@@ -252,26 +254,54 @@ def _equal(record: Record) -> str:
         )
         rows.append(
             [title, mean(plain["scores"]), mean(lbfgs["scores"]), f"{lbfgs['p']:.3f}", mean(ada["scores"]),
-             f"{ada['p']:.3f}", f"{plain['seconds']:.1f} s", f"{lbfgs['seconds']:.1f} s", f"{ada['seconds']:.1f} s"]
+             f"{ada['p']:.3f}"]
         )  # fmt: skip
-    head = ["task", "averaged perceptron", "CRF, L-BFGS", "p", "CRF, AdaGrad", "p", "time", "time", "time"]
+    head = ["task", "averaged perceptron", "CRF, L-BFGS", "p", "CRF, AdaGrad", "p"]
     return markdown(head, rows)
+
+
+def _pass_costs() -> str:
+    """Of the benchmark on a quiet machine."""
+    result = json.loads((RESULTS / "nbest.json").read_text(encoding="utf-8"))["result"]["training"]
+    told = {"probperc, 2": "probPerc n = 2", "probperc, 5": "n = 5", "probperc, 10": "n = 10", "mira, 1": "MIRA",
+            "mira, 5": "5-best MIRA", "pa": "PA-I"}  # fmt: skip
+    return ", ".join(f"{title} {result[name] / result['perceptron']:.1f}" for name, title in told.items())
+
+
+def _hidden(record: Record) -> str:
+    """The latent perceptron beside the plain one, with p corrected for the tasks."""
+    rows = {name: record.some(stage="test", task=name, method="latent perceptron")[0] for name in finished(record)}
+    corrected = dict(zip(rows, holm([row["p"] for row in rows.values()]), strict=True))
+    plain = record.some(stage="test", task="jnlpba", method="perceptron")[0]
+    return (
+        f"The latent perceptron is above the plain one on JNLPBA, {mean(rows['jnlpba']['scores'])} against "
+        f"{mean(plain['scores'])}\n(p = {rows['jnlpba']['p']:.3f}), and on no other task; corrected by Holm for the "
+        f"{len(rows)} tasks p is {corrected['jnlpba']:.2f}. More on that in\n[where hidden states pay](latent_gain.md)."
+    )
 
 
 def page(record: Record) -> str:
     """The page, from the record alone."""
-    head = ["", "test", "p", "settings", "passes", "training", "a pass, to perceptron", "to best on dev"]
+    head = ["", "test", "p", "settings", "passes", "to best on dev"]
     tables = "\n\n".join(
         f"### {title}\n\n{markdown(head, _rows(record, name))}" for name, title in finished(record).items()
     )
     return f"""# The probabilistic perceptron and its rivals
 
-{record.origin()} L-BFGS has no seed. Test is F of spans, for EWT accuracy; p by approximate randomisation against the
-averaged perceptron. Settings and passes (at most {PASSES}; {ITERATIONS} iterations of L-BFGS) were chosen on
+{record.origin()}
+
+L-BFGS has no seed. Features: CoNLL-2000 the 19 templates of CRF++, JNLPBA the named set `ner`, EWT the named set `pos`,
+all on labels, with plain transitions. So the perceptrons of JNLPBA and NP are not those of [Bio-NER](bio_latent.md) (28
+contexts of Sun et al. 2009 on label pairs) and [NP chunking](np_latent.md) (order 2), and their figures differ. Test is
+F of spans, for EWT accuracy; p by approximate randomisation against the averaged perceptron, not corrected for the
+number of rows. Settings and passes (at most {PASSES}; {ITERATIONS} iterations of L-BFGS) were chosen on
 development data, with seed 1 (CoNLL-2000: on three held-out tenths, mean). A first search on one held-out tenth alone
 chose falling rates for probPerc, which came out 0.1 below the perceptron on test; it was then repeated on three and
-with constant rates. Times were taken while other work ran on the machine, more of it at one time than at another: for
-what a pass of each learner costs see `python -m bench nbest`. The published LSTM is left out.
+with constant rates. Times were taken while other work ran on the machine, more of it at one time than at another. By
+`python -m bench nbest` a pass over CoNLL-2000 costs, in passes of the perceptron: {_pass_costs()}.
+The published LSTM is left out.
+
+{_hidden(record)}
 
 ![Learning curves](probperc.svg)
 
@@ -285,7 +315,7 @@ what a pass of each learner costs see `python -m bench nbest`. The published LST
 
 ## A regularised CRF and an averaged perceptron, equal features
 
-Wu Ke's notes say that the two are about equal. Here:
+Wu Ke (2013) says that the two are about equal. Here:
 
 {_equal(record)}
 """
@@ -318,9 +348,7 @@ def smallest(data: Path) -> tuple[Cell, Cell]:
 
 
 def main() -> None:
-    record = Record(NAME, SEEDS)
-    run(record, data_folder())
-    publish(NAME, page(record), record, chart(record))
+    run_study(NAME, SEEDS, lambda record: run(record, data_folder()), page, chart)
 
 
 if __name__ == "__main__":
