@@ -26,7 +26,7 @@ from palmette.evaluation.significance import Tally, mcnemar_of, randomisation, s
 from palmette.evaluation.spans import ChunkTables
 from palmette.features.templates import parse
 from studies import acronyms
-from studies.common import Cell, Record, estimator_from, markdown, mean, publish
+from studies.common import Cell, Record, estimator_from, markdown, mean, run_study
 
 NAME = "notes"
 SEEDS = (1, 2, 3)
@@ -270,7 +270,7 @@ for acronyms by McNemar's test on phrases (five-fold cross-validation). Megabyte
 A linear classifier over the first two formants tells [i], [u] and [a] apart: {found} held-out vowels are right (data of
 [classifying rows](../classify.md)).
 
-Which published claims this decides: [claims](claims.md).
+Which published claims this decides: [claims](claims.md#wu-ke-2013).
 """
 
 
@@ -280,9 +280,7 @@ def smallest(data: Path) -> tuple[Cell, Cell]:
 
 
 def main() -> None:
-    record = Record(NAME, SEEDS)
-    run(record, data_folder())
-    publish(NAME, page(record), record)
+    run_study(NAME, SEEDS, lambda record: run(record, data_folder()), page)
 
 
 if __name__ == "__main__":
