@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from studies.common import DOCS
-from studies.verdicts import inexact, latent, latent_tasks, notes, probperc, views
+from studies.verdicts import inexact, latent, latent_chunks, latent_costs, latent_tasks, notes, probperc, views
 from studies.verdicts.rule import (
     CLOSE,
     ENOUGH,
@@ -30,12 +30,16 @@ from studies.verdicts.rule import (
     Judged,
     Outcome,
     judged,
+    unbroken,
 )
 
 NAME, PARTS = "claims", "claims_parts"
 SHOWN = 3  # comparisons of a claim in its row; the others are on the second page
 MARKS = {YES: "✓", NO: "✗", OPEN: "?", MISSING: "○", TASTE: "–"}
 Sections = list[tuple[str, list[Claim]]]
+
+
+LATENT = (latent, latent_tasks, latent_chunks, latent_costs)
 
 
 class Paper(NamedTuple):
@@ -52,7 +56,7 @@ PAPERS = (
         "Sun et al. (2009)",
         "X. Sun, T. Matsuzaki, D. Okanohara and J. Tsujii: *Latent variable perceptron algorithm for structured "
         "classification*. IJCAI 2009.",
-        lambda: [*latent.claims(), *latent_tasks.claims()], "S",
+        lambda: [part for own in LATENT for part in own.claims()], "S",
     ),
     Paper(
         "Sun (n. d.)",
@@ -138,15 +142,15 @@ def ours(number: str, row: Judged) -> str:
     ranked = sorted(row.outcomes, key=lambda outcome: outcome.verdict != row.verdict)
     lines = [outcome.told() for outcome in ranked[:SHOWN]]
     agree = sum(outcome.verdict == YES for outcome in ranked)
-    more = f"[all {len(ranked)}]({PARTS}.md#{number.lower()}): {agree} hold" if len(ranked) > SHOWN else ""
-    if more == "" and any(outcome.test for outcome in ranked):
-        more = f"[details]({PARTS}.md#{number.lower()})"
-    return "<br>".join([*lines, more] if more else lines)
+    if detailed(row):
+        told = f"[all {len(ranked)}]({{}}): {agree} hold" if len(ranked) > SHOWN else "[details]({})"
+        lines.append(told.format(f"{PARTS}.md#{number.lower()}"))
+    return "<br>".join(lines)
 
 
 def verdict_words(row: Judged) -> str:
     """The verdict; of what cannot be decided the lowest power of its tests."""
-    told = f"{MARKS[row.verdict]} **{row.verdict}**"
+    told = f"{MARKS[row.verdict]}\u00a0**{row.verdict}**"
     if row.verdict != OPEN:
         return told
     powers = [o.power for o in row.outcomes if o.verdict == OPEN and o.power is not None]
@@ -172,8 +176,8 @@ def _counts(rows: list[Row]) -> str:
 RULE = f"""## How a claim is judged
 
 Verdicts are computed from the records, not written by hand. A claim has one comparison or several, and all of them must
-hold: one that fails makes it **{NO}**; otherwise one whose cells were not run makes it **{MISSING}** (the cells
-are named), and one that cannot be decided makes it **{OPEN}**. **{TASTE}**: a judgement or a proof that no
+hold: one that fails makes it **{NO}**; otherwise one that cannot be decided makes it **{OPEN}**, and one
+whose cells were not run **{MISSING}** (the cells are named). **{TASTE}**: a judgement or a proof that no
 figure can decide.
 
 - *A is above B*: a two-sided test at 5 %, with Holm's correction for the comparisons of the claim. Over seeds: Welch's
@@ -234,34 +238,52 @@ def _p(value: float | None) -> str:
     return "" if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
 
 
+HEAD = "| comparison | figures | difference | p | p, corrected | test | power | outcome |"
+COLUMNS = "|---|---|--:|--:|--:|---|--:|---|"
+
+
 def _part_row(outcome: Outcome) -> str:
     strength = "" if outcome.power is None else f"{100 * outcome.power:.0f} %"
     cells = [outcome.part or "—", outcome.figures, _number(outcome.difference), _p(outcome.p), _p(outcome.corrected),
              outcome.test, strength, outcome.verdict]  # fmt: skip
-    return "| " + " | ".join(cells) + " |"
+    return "| " + " | ".join(map(unbroken, cells)) + " |"
+
+
+def _part_line(outcome: Outcome) -> str:
+    """An outcome without a statistical test."""
+    name = f"{outcome.part}: " if outcome.part else ""
+    where = f" ({outcome.test})" if outcome.test else ""
+    return f"- {name}{outcome.figures}{where}; {outcome.verdict}"
+
+
+def _parts(row: Judged) -> str:
+    if all(outcome.difference is None for outcome in row.outcomes):
+        return "\n".join(map(_part_line, row.outcomes))
+    return "\n".join([HEAD, COLUMNS, *map(_part_row, row.outcomes)])
+
+
+def detailed(row: Judged) -> bool:
+    """Whether a claim has more to it than its row shows."""
+    return len(row.outcomes) > SHOWN or any(outcome.test for outcome in row.outcomes)
 
 
 def parts_page(papers: tuple[Paper, ...] = PAPERS) -> str:
     """One row per comparison, from the records alone."""
-    head = "| comparison | figures | difference | p | p, corrected | test | power | outcome |"
-    rule = "|---|---|--:|--:|--:|---|--:|---|"
     parts = [
         "# Every comparison behind the claims",
         f"Made by `python -m studies claims`: the comparisons that decide the rows of [the claims]({NAME}.md), by "
-        f"their numbers. "
-        "Tests are over seeds, over sentences, over seeds with the typical spread of other rows, or of equality "
-        "within a margin; "
-        "statements that a test of the suite checks name it. Power is that of finding the published difference, for "
-        "equality "
-        "that of confirming two equal methods.",
+        f"their "
+        "numbers, where a row does not show all of them. Tests are over seeds, over sentences, over seeds with the "
+        "typical "
+        "spread of other rows, or of equality within a margin; statements that a test of the suite checks name it. "
+        "Power is "
+        "that of finding the published difference, for equality that of confirming two equal methods.",
     ]
     for paper in papers:
         parts.append(f"## {paper.title}")
-        for row in rows_of(paper):
-            if len(row.judged.outcomes) > SHOWN or any(outcome.test for outcome in row.judged.outcomes):
-                lines = [_part_row(outcome) for outcome in row.judged.outcomes]
-                parts += [f"### {row.number}", f"{row.judged.claim.claim} {row.judged.verdict.capitalize()}.",
-                          "\n".join([head, rule, *lines])]  # fmt: skip
+        for row in filter(lambda row: detailed(row.judged), rows_of(paper)):
+            verdict = row.judged.verdict.capitalize()
+            parts += [f"### {row.number}", f"{row.judged.claim.claim} {verdict}.", _parts(row.judged)]
     return "\n\n".join(parts) + "\n"
 
 

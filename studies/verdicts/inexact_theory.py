@@ -51,7 +51,7 @@ def theory() -> list[Claim]:
             "No bad update in any study either.", PAGE,
         ),
         Claim(
-            "Viterbi over label n-grams takes time in proportion to n T^g.", "O(nT³) for trigrams",
+            "Viterbi over label g-grams takes O(n T^g) time.", "O(nT³) for trigrams",
             [_cost(order) for order in (1, 2)],
             "A pass of training with five states per label, to one state: at most 5² and 5³ times.", ("../latent.md",),
         ),

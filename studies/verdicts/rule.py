@@ -81,7 +81,7 @@ class Outcome(NamedTuple):
         if self.verdict == OPEN and self.power is not None:
             found.append(f"power {100 * self.power:.0f} %")
         inside = unbroken("; ".join(found))
-        return f"*{self.part.replace('*', '')}*: {inside}" if self.part else inside
+        return f"*{self.part.replace('*', '&#42;')}*: {inside}" if self.part else inside
 
 
 class Part(NamedTuple):
@@ -204,10 +204,10 @@ class Judged(NamedTuple):
 
 
 def judged(claim: Claim) -> Judged:
-    """All parts must hold. One that fails decides; otherwise one that was not run, then one that cannot be decided."""
+    """All parts must hold. One that fails decides; otherwise one that cannot be decided, then one that was not run."""
     outcomes = _tested(claim.parts)
     found = {outcome.verdict for outcome in outcomes}
-    verdict = next((v for v in (NO, MISSING, OPEN, YES) if v in found), TASTE)
+    verdict = next((v for v in (NO, OPEN, MISSING, YES) if v in found), TASTE)
     return Judged(claim, outcomes, verdict)
 
 
