@@ -123,7 +123,8 @@ def test_a_claim_holds_if_all_of_it_does() -> None:
     yes, no, open_ = (rule.Part(rule.Outcome("", verdict, "")) for verdict in (rule.YES, rule.NO, rule.OPEN))
     absent = rule.missing("", "a cell")
     for parts, verdict in (
-        ([yes, yes], rule.YES), ([yes, open_], rule.OPEN), ([yes, absent], rule.MISSING), ([yes, open_, absent], rule.OPEN),
+        ([yes, yes], rule.YES), ([yes, open_], rule.OPEN), ([yes, absent], rule.MISSING),
+        ([yes, open_, absent], rule.OPEN),
         ([yes, absent, no], rule.NO), ([rule.Part(rule.Outcome("", rule.TASTE, ""))], rule.TASTE),
     ):  # fmt: skip
         assert rule.judged(rule.Claim("", "", parts, "", ())).verdict == verdict
