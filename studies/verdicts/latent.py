@@ -193,7 +193,7 @@ def bio_typical() -> float | None:
 
 
 def likelihood(data: str, method: str) -> Figures:
-    typical = {"np": np_typical(), "synthetic": 0.1}.get(data, bio_typical())
+    typical = np_typical() if data == "np" else bio_typical()
     found = cells("likelihood", stage="test", data=data, method=method)
     return figures(f"{method} ({data})", found, "score", typical, fixed=method == "CRF, L-BFGS")
 
