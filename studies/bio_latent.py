@@ -264,10 +264,10 @@ same thing more slowly, the more so the more states there are. Sharing updates b
 (`--tied-update`, our default) takes most of that away, and adds nothing beyond the plain model with these features.
 What does help the plain model is another learner: MIRA over the five best paths with the cost of their spans, at every
 cut-off; the CRF, one run each, is above it at cut-off 15 and 2 and below at 5. Memory is the peak of the process so
-far, that of one run after the other; times were taken while other work ran on the machine. DPLVM and CRF are from [another
-study](likelihood.md), with two states per label; SGD has AdaGrad rates. That study has a latent perceptron too, for its
-time: one seed of two states with tied updates, mavg every 4 passes and 20 passes that no data chose, which is within
-0.1 of the row "latent, shared" at cut-off 15 and 5 and 0.3 above it at cut-off 2.
+far, that of one run after the other; times were taken while other work ran on the machine. DPLVM and CRF are from
+[another study](likelihood.md), with two states per label; SGD has AdaGrad rates. That study has a latent perceptron
+too, for its time: one seed of two states with tied updates, mavg every 4 passes and 20 passes that no data chose, which
+is within 0.1 of the row "latent, shared" at cut-off 15 and 5 and 0.3 above it at cut-off 2.
 
 ## Not run
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from palmette.estimators.base import Estimator
 from palmette.options.assemble import assemble
 from palmette.reports.chart_svg import Chart, chart_svg
+from studies import changes
 
 HERE = Path(__file__).resolve().parent
 # Where records, pages and plots are: `python -m studies NAME --fresh` has a folder of its own
@@ -126,6 +127,8 @@ class Record:
         return then or what
 
     def save(self) -> None:
+        first, today = self.about["date"].split(" to ")[0], time.strftime("%Y-%m-%d")
+        self.about["date"] = first if first == today else f"{first} to {today}"
         beside = self.path.with_suffix(".tmp")
         rows = ",\n".join(" " + json.dumps(cell, sort_keys=True) for cell in self.cells)
         head = json.dumps(self.about, indent=1)[:-2]
@@ -222,10 +225,11 @@ def run_study(
             f"{len(record.again)} of {record.asked} figures were run again; the others need more time", file=sys.stderr
         )
         return
-    (DOCS / f"{name}.md").write_text(page(record), encoding="utf-8")
+    text = page(record) + changes.told(name)
+    (DOCS / f"{name}.md").write_text(text, encoding="utf-8")
     if chart is not None:
         (DOCS / f"{name}.svg").write_text(chart_svg(chart(record)), encoding="utf-8")
-    print(page(record))
+    print(text)
     print(f"{DOCS / name}.md: {record.told()}", file=sys.stderr)
 
 

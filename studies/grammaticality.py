@@ -26,9 +26,12 @@ from palmette.data.labels.schemes import spans
 from palmette.evaluation.binary import area
 from palmette.evaluation.shallow_cues import shallow_cues, together
 from palmette.kernels.latent.bag import bag_pass, bag_scores
+from studies import grammaticality_dose
 from studies.common import Cell, Record, estimator_from, run_study
 from studies.grammaticality_data import Data, Material, make
-from studies.grammaticality_page import chart, page
+from studies.grammaticality_dose import part as dose_part
+from studies.grammaticality_page import chart
+from studies.grammaticality_page import page as page_before_doses
 
 NAME = "grammaticality"
 SEEDS = (1,)  # of training; the spread is over the five sets of test negatives
@@ -284,6 +287,12 @@ def run(record: Record, maker: Maker) -> None:
     for start in STARTS:
         for method in ("online", "add", "vote", "cotrain", "lclr-variant", "lclr"):
             published_row(record, maker, method, start)
+    grammaticality_dose.run(record, maker.data)
+
+
+def page(record: Record) -> str:
+    """The page, from the record alone."""
+    return page_before_doses(record) + "\n" + dose_part(record)
 
 
 def published_row(record: Record, maker: Maker, method: str, start: str) -> None:

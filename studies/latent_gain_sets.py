@@ -30,14 +30,14 @@ NP17 = "".join(line for line in (TEMPLATES / "np2.txt").read_text(encoding="utf-
 BIO = (HERE / "templates" / "bio.txt").read_text(encoding="utf-8")
 SETS = {
     "np tag": FeatureSet("NP, the part of speech", "np", "U0:%x[0,1]\nB\n", 30),
-    "np token": FeatureSet("NP, word and part of speech", "np", "U0:%x[0,0]\nU1:%x[0,1]\nB\n", 30),
-    "np words": FeatureSet("NP, words at -1, 0, 1", "np", "U0:%x[-1,0]\nU1:%x[0,0]\nU2:%x[1,0]\nB\n", 30),
-    "np 17 U": FeatureSet("NP, the 17 contexts on states", "np", NP17.replace("*", "U") + "B\n", 30),
+    "np token": FeatureSet("NP, word and part of speech", "np", "U0:%x[0,0]\nU1:%x[0,1]\nB\n", 15),
+    "np words": FeatureSet("NP, words at -1, 0, 1", "np", "U0:%x[-1,0]\nU1:%x[0,0]\nU2:%x[1,0]\nB\n", 15),
+    "np 17 U": FeatureSet("NP, the 17 contexts on states", "np", NP17.replace("*", "U") + "B\n", 12),
     "np 17 order 2": FeatureSet("NP, the 17 contexts on states, pairs and triples", "np", NP17 + "B\nT\n", 30),
     "bio token": FeatureSet("Bio-NER, word, part of speech and shape", "bio",
-                            "U0:%x[0,0]\nU1:%x[0,1]\nU2:%x[0,0,short_shape]\nB\n", 30, 2, 4),
-    "bio ner": FeatureSet("Bio-NER, `--features ner`", "bio", "ner", 20, 1, 4),
-    "bio 28 U": FeatureSet("Bio-NER, the 28 contexts on states", "bio", BIO.replace("*", "U"), 20, 2, 4),
+                            "U0:%x[0,0]\nU1:%x[0,1]\nU2:%x[0,0,short_shape]\nB\n", 15, 2, 4),
+    "bio ner": FeatureSet("Bio-NER, `--features ner`", "bio", "ner", 15, 1, 4),
+    "bio 28 U": FeatureSet("Bio-NER, the 28 contexts on states", "bio", BIO.replace("*", "U"), 15, 2, 4),
     "bio 28 pairs": FeatureSet("Bio-NER, the 28 contexts on states and pairs", "bio", BIO, 20, 15, 4),
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs" / "studies"
 ON_CORPORA = [
     "np_latent", "bio_latent", "collins", "likelihood", "probperc", "inexact", "grammaticality", "parsing",
-    "latent_beam",
+    "latent_beam", "latent_gain",
 ]  # fmt: skip
-TIMES = ("seconds", "pass_seconds", "to_best", "megabytes")  # differ from run to run
+TIMES = ("seconds", "pass_seconds", "to_best", "megabytes", "cpu")  # differ from run to run
 
 
 def cell_of(name: str, what: dict[str, Any]) -> dict[str, Any]:
@@ -81,3 +82,38 @@ def test_a_fresh_study_has_a_record_of_its_own(tmp_path: Path) -> None:
     )
     assert made.stdout.startswith(f"{tmp_path}\n1 of 2 figures were run now, 1 are from the record")
     assert (tmp_path / "synthetic.json").is_file()
+
+
+def test_nothing_is_run_unless_asked_for(tmp_path: Path) -> None:
+    """The command says that the page is made from the record, and needs no data for it."""
+    environment = os.environ | {"PALMETTE_STUDIES": str(tmp_path), "PALMETTE_DATA": str(tmp_path)}
+    shutil.copy(DOCS / "latent_beam.json", tmp_path)
+    made = subprocess.run(
+        [sys.executable, "-m", "studies", "latent_beam"], cwd=ROOT, env=environment, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert "nothing was run. --fresh runs the study on your data" in made.stderr
+    assert (tmp_path / "latent_beam.md").read_text(encoding="utf-8") == made.stdout[:-1]
+
+
+def test_a_quick_run_compares_what_it_has_time_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Cells that the shipped record has times for, until the seconds are used up; the others are not run."""
+    common = study("common", monkeypatch)
+    monkeypatch.setenv("PALMETTE_STUDIES_RUN", "5")
+    monkeypatch.setattr(common, "SHIPPED", tmp_path)
+    cells = [{"a": 1, "f1": 50.0, "cpu": 3.0}, {"a": 2, "f1": 60.0, "cpu": 3.0}, {"a": 3, "f1": 70.0, "cpu": 1.0}]
+    (tmp_path / "some.json").write_text(json.dumps({"date": "2026-01-01", "cells": cells}), encoding="utf-8")
+    record = common.Record("some", (1,), tmp_path / "fresh")
+    for number in (1, 2, 3, 4):
+        record.cell({"a": number}, lambda: {"f1": 51.0, "cpu": 1.0})
+    assert [what for what, _, _ in record.again] == [{"a": 1}, {"a": 3}]
+    assert "| a 1 | f1 | 50.00 | 51.00 | +1.00 |" in common.quick_page(record)
+    assert not (tmp_path / "fresh").exists()
+
+
+def test_wrong_wishes_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    module = study("__main__", monkeypatch)
+    for wishes, told in ((["--quick"], "--quick goes with --fresh"), (["--output", "x"], "--output goes with --fresh")):
+        with pytest.raises(SystemExit):
+            module.parsed(["synthetic", *wishes])
+        assert told in capsys.readouterr().err

@@ -195,7 +195,8 @@ def tagger() -> list[Claim]:
         Claim(
             "With greedy search the standard update is terrible.", "figure",
             [above(u, tagging(u, 1), tagging("standard", 1), 1.0) for u in ("early", "max-violation")],
-            "Terrible is a point: standard is significantly lower, by about that.", INEXACT,
+            "Significantly lower, by about a point (a whole point against early update, which the study looked for, "
+            "is not there).", INEXACT,
         ),
         Claim(
             "With greedy search half of the standard updates are bad.", "half",
