@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from studies.verdicts.data import bench, by_test, ratio
-from studies.verdicts.rule import Claim, Part, at_most, missing
+from studies.verdicts.pairs import pair_above
+from studies.verdicts.rule import Claim, Part, at_most
 
 BEAM, PAGE = "tests/test_beam.py", ("../beam.md",)
 MANY = 5  # states per label
@@ -58,7 +59,8 @@ def theory() -> list[Claim]:
         Claim(
             "A template set should hold the subsets of its templates, which takes the place of smoothing.",
             "a recommendation",
-            [missing("", "template sets with and without the subsets")],
-            "`palmette` warns about missing subsets; what they bring was not measured.", ("../templates.md",),
+            [pair_above("subsets of templates", "np", "NP chunks")],
+            "Pairs and triples of words and parts of speech with and without their parts.",
+            ("notes", "../templates.md"),
         ),
     ]  # fmt: skip
