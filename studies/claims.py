@@ -154,7 +154,7 @@ def verdict_words(row: Judged) -> str:
     if row.verdict != OPEN:
         return told
     powers = [o.power for o in row.outcomes if o.verdict == OPEN and o.power is not None]
-    return f"{told} at this size" + (f" (power {100 * min(powers):.0f} %)" if powers else "")
+    return f"{told} at this size" + (f" (power\u00a0{100 * min(powers):.0f}\u00a0%)" if powers else "")
 
 
 def _table(rows: list[Row]) -> str:
@@ -210,7 +210,7 @@ MAIN = (
     "Four states per label instead",
     "With the same features the latent perceptron", "Order 2 is above order 1",
     "The latent perceptron with mavg is the best",
-    "Training is 60 to 130 times", "ProbPerc is above the averaged", "ProbPerc is above MIRA",
+    "Training the latent perceptron is 60", "ProbPerc is above the averaged", "ProbPerc is above MIRA",
     "ProbPerc is above the CRF",
     "Of three functions", "The online learner is significantly", "Several views bring",
     "Averaged weights are better than",

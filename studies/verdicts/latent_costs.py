@@ -23,7 +23,7 @@ def _passes(method: str) -> Figures:
 def costs() -> list[Claim]:
     return [
         Claim(
-            "Training is 60 to 130 times cheaper than that of DPLVM with L-BFGS.",
+            "Training the latent perceptron is 60 to 130 times cheaper than that of DPLVM with L-BFGS.",
             "130 times (cut-off 15); NP 120 h to 2 h",
             [
                 at_least("Bio-NER, cut-off 15", _times("bio15", "DPLVM, L-BFGS"), 65, " times"),
@@ -33,7 +33,7 @@ def costs() -> list[Claim]:
             ("likelihood",),
         ),
         Claim(
-            "Training is 10 to 40 times cheaper than that of DPLVM with SGD.",
+            "Training the latent perceptron is 10 to 40 times cheaper than that of DPLVM with SGD.",
             "30, 20 and 40 times (cut-off 15, 5, 2); NP 10 times",
             [
                 at_least(name, _times(data, "DPLVM, SGD"), least, " times")
@@ -44,7 +44,7 @@ def costs() -> list[Claim]:
             ("likelihood",), NO,
         ),
         Claim(
-            "Training is 13 to 20 times cheaper than that of the CRF.",
+            "Training the latent perceptron is 13 to 20 times cheaper than that of the CRF.",
             "20 h to 1 h (cut-off 15), 40 h to 3 h (cut-off 5), NP 30 h to 2 h",
             [
                 at_least("cut-off 15", _times("bio15", "CRF, L-BFGS"), 10, " times"),
@@ -82,7 +82,8 @@ def limits() -> list[Claim]:
             "A matter of the machine and the implementation.", ("likelihood",),
         ),
         Claim(
-            "It needs fewer passes than DPLVM and CRF.", "cut-off 15: 45 against 300, 100 (SGD) and 300 (CRF)",
+            "The latent perceptron needs fewer passes than DPLVM and CRF.",
+            "cut-off 15: 45 against 300, 100 (SGD) and 300 (CRF)",
             [
                 at_most("DPLVM, L-BFGS: latent passes to iterations", _passes("DPLVM, L-BFGS"), 0.5, " times"),
                 at_most("CRF: latent passes to iterations", _passes("CRF, L-BFGS"), 0.5, " times"),

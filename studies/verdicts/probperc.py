@@ -145,7 +145,7 @@ def accuracy() -> list[Claim]:
         _claim("Of three functions from scores to probabilities the log-linear one is best.", _functions(),
                "Linear shares are best on two of four tasks."),
         Claim(
-            "It is best because it puts more weight on the first candidates.", "an explanation",
+            "The log-linear function is best because it puts more weight on the first candidates.", "an explanation",
             [missing("", "the distributions over candidates")], "The probabilities were not recorded.", PAGES,
         ),
         Claim(
@@ -163,7 +163,7 @@ def accuracy() -> list[Claim]:
             "On development data, five candidates; holds if it is at most 0.1 below the best constant rate.", PAGES,
         ),
         Claim(
-            "It serves trees too.", "no figure",
+            "ProbPerc serves trees too.", "no figure",
             [above("parser, UAS on dev", parser("probperc"), parser("perceptron"))],
             "It runs on the beam of a parser; one run each, 1,500 sentences.", ("parsing",),
         ),
@@ -173,12 +173,12 @@ def accuracy() -> list[Claim]:
 def speed() -> list[Claim]:
     return [
         Claim(
-            "Training is almost as fast as that of the perceptron.", "almost as fast",
+            "Training probPerc is almost as fast as training the perceptron.", "almost as fast",
             [at_most(f"a pass, n = {n}", _pass_cost(f"probperc, {n}"), 1.5, " times") for n in (5, 10)],
             "Almost: at most 1.5 times; by `python -m bench nbest` on CoNLL-2000.", ("probperc", "../nbest.md"),
         ),
         Claim(
-            "Tagging is as fast as with the perceptron.", "the same",
+            "Tagging with probPerc is as fast as with the perceptron.", "the same",
             [holds("", "the same search over the same kind of model", True)],
             "By construction: only training differs.",
             ("../learners.md",),
@@ -189,7 +189,7 @@ def speed() -> list[Claim]:
             "Time of the CRF to its best pass, to the perceptron's; holds from twice on.", PAGES,
         ),
         Claim(
-            "Training is ten times faster than that of the CRF.", "an order of magnitude",
+            "Training probPerc is ten times faster than training the CRF.", "an order of magnitude",
             [at_least(f"{name}, to the best pass", _to_best(task, "CRF, L-BFGS", chosen(task)), 5, " times")
              for task, name in TASKS.items()],
             "Holds from half of the published ratio on; times to the best pass on development data, on a machine with "
@@ -204,7 +204,7 @@ def speed() -> list[Claim]:
             "Little: at most twice the time of Viterbi, over CoNLL-2000.", ("../nbest.md",),
         ),
         Claim(
-            "It is easy to implement, and the first probabilistic extension of perceptrons.", "a judgement",
+            "ProbPerc is easy to implement, and the first probabilistic extension of perceptrons.", "a judgement",
             [Part(Outcome("", TASTE, "nothing to measure"))], "Not a statement about figures.", ("../learners.md",),
         ),
     ]  # fmt: skip
@@ -221,14 +221,14 @@ def theory() -> list[Claim]:
     path, page = "tests/test_nbest_theorems.py", ("../learners.md#bounds-on-mistakes",)
     return [
         Claim(
-            "On separable data there are at most R²/δ² updates.", "theorem 1",
+            "On separable data probPerc makes at most R²/δ² updates.", "theorem 1",
             [by_test("counterexample", path, "test_the_printed_bound_does_not_hold_everywhere", holds=False)],
             "The proof takes paths below gold for violations; a problem of three examples needs more updates. A "
             "weaker bound "
             "holds if right guesses are skipped.", page, NO,
         ),
         Claim(
-            "It converges on separable data, as fast as the perceptron.", "theorem 1",
+            "ProbPerc converges on separable data, as fast as the perceptron.", "theorem 1",
             [
                 by_test("updates on errors end", path, "test_probperc_on_errors_ends_within_its_bound"),
                 by_test("as published, always updating", path, "test_always_updating_never_ends", holds=False),
@@ -236,7 +236,7 @@ def theory() -> list[Claim]:
             "As published it also updates after right guesses, by ever smaller steps, and never ends.", page, NO,
         ),
         Claim(
-            "On inseparable data the first pass makes at most (R + D)²/δ² mistakes.", "theorem 2",
+            "On inseparable data the first pass of probPerc makes at most (R + D)²/δ² mistakes.", "theorem 2",
             [by_test("", path, "test_the_first_pass_on_inseparable_data")],
             "Measured on twelve problems with noise, where it held; proven only with a larger constant.", page,
         ),
