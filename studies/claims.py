@@ -208,7 +208,7 @@ once per pass."""
 MAIN = (
     "With strong hidden dependencies", "Latent perceptron and DPLVM have almost identical",
     "Four states per label instead",
-    "With the same features the latent perceptron", "Order 2 is above order 1",
+    "With the same features the latent perceptron is above the perceptron", "Order 2 is above order 1",
     "The latent perceptron with mavg is the best",
     "Training the latent perceptron is 60", "ProbPerc is above the averaged", "ProbPerc is above MIRA",
     "ProbPerc is above the CRF",

@@ -280,6 +280,10 @@ def _differ(record: Record) -> str:
     return f"On NP chunks CRF and perceptron give different labels to {found[0]['differ']:.1f} % of the test tokens."
 
 
+def _grid(name: str) -> str:
+    return ", ".join(f"{value:g}" for value in PENALTIES[name])
+
+
 def page(record: Record) -> str:
     """The page, from the record alone."""
     vowels = record.some(pair="vowels")
@@ -294,7 +298,8 @@ def page(record: Record) -> str:
 
 Each row has two trainings that differ in one thing. Perceptrons have {PASSES} passes and averaged weights, fixed in
 advance; HMM and CRF have no seed. CRFs have at most {ITERATIONS} iterations of L-BFGS; their penalties were chosen on a
-held-out tenth of the training sentences ({"; ".join(chosen_here) or "not run"}). Tag schemes are not enforced. The rows
+held-out tenth of the training sentences from L2 {_grid("l2")} and L1 {_grid("l1")}
+({"; ".join(chosen_here) or "not run"}). Tag schemes are not enforced. The rows
 on unknown and known words have the accuracy on words that training did not have and had. p by approximate randomisation
 over sentences, for acronyms by McNemar's test on phrases (five-fold cross-validation). Megabytes are those of the model
 files.
