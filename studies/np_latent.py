@@ -303,6 +303,12 @@ raising it takes one update and lowering it takes one for every state, which mak
 label (`--tied-update`, our default) takes much of that away, and so does a start from a plain model that is split;
 neither adds anything beyond the plain model here.
 
+## Not run
+
+80 passes (here {PASSES}), five seeds (here {len(SEEDS)}), sizes of the start in the search (they are below where they
+were run), McNemar's test of these rows; the 17 contexts of Sun et al. (2009) alone at order 2. The 17 contexts on
+states alone are in [where hidden states pay](latent_gain.md), which lists what it lacks.
+
 ## The search
 
 F on the held-out tenth: the best of {PASSES} passes, at which pass, the last one, and the time of a pass.

@@ -99,6 +99,7 @@ def part(record: Record) -> str:
         "## A fixed order of the training sentences",
         f"The same, the first {SMALL:,} trees and {SMALL_DEV} dev sentences, one seed.",
         markdown(_head("order"), [_row(record, name, what) for name, what in orders]),
+        "Not run: cut-offs for templates (`--min-count`), and more than one seed of the last three sections.",
     ))  # fmt: skip
 
 
