@@ -6,6 +6,8 @@ from studies.common import Cell
 from studies.verdicts.data import cells
 from studies.verdicts.rule import Figures, Part, above
 
+TASKS = {"upos": "UPOS", "chunks": "all chunks", "np": "NP", "jnlpba": "JNLPBA", "acronyms": "acronyms"}
+
 
 def cell_of(pair: str, task: str) -> Cell | None:
     found = cells("notes", pair=pair, task=task)
@@ -24,4 +26,4 @@ def sides(pair: str, task: str) -> tuple[Figures, Figures, float | None]:
 
 def pair_above(pair: str, task: str, part: str = "") -> Part:
     first, second, p = sides(pair, task)
-    return above(part or task, first, second, p=p)
+    return above(part or TASKS[task], first, second, p=p)
