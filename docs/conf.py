@@ -21,6 +21,8 @@ html_theme = "furo"
 html_title = f"Palmette {version}"
 html_show_sourcelink = False
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 
 # Pages outside of docs/ that the site includes, by how pages of the repository link to them
 _INCLUDED = {name: f"project/{name.lower()}.md" for name in ("CHANGELOG", "SECURITY", "CONTRIBUTING", "ARCHITECTURE")}

@@ -1,0 +1,66 @@
+"""Huang (2013): statements about convergence and cost, which tests of the suite check."""
+
+from __future__ import annotations
+
+from studies.verdicts.data import bench, by_test, ratio
+from studies.verdicts.pairs import pair_above
+from studies.verdicts.rule import Claim, Part, at_most
+
+BEAM, PAGE = "tests/test_beam.py", ("../beam.md",)
+MANY = 5  # states per label
+
+
+def _cost(order: int) -> Part:
+    """What five times as many states cost, beside the bound."""
+    times = bench("latent").get(f"order {order}", {})
+    values = [[times[key]] if key in times else [] for key in (str(MANY), "1")]
+    bound = MANY ** (order + 1)
+    return at_most(f"order {order}, at most {bound}", ratio(f"bench latent, order {order}", *values), bound, " times")
+
+
+def theory() -> list[Claim]:
+    return [
+        Claim(
+            "With exact search the perceptron makes at most R²/δ² updates on separable data.", "theorem",
+            [
+                by_test("chains", "tests/test_convergence.py", "test_updates_stay_within_the_bound_on_separable_data"),
+                by_test("mistakes", "tests/test_theorems.py", "test_mistakes_of_the_plain_perceptron"),
+            ],
+            "Binary, multiclass and structured perceptron are one algorithm.", ("../concepts.md",),
+        ),
+        Claim(
+            "With greedy search the standard update may never converge on separable data; early and max-violation do.",
+            '"time flies"',
+            [
+                by_test("time flies", BEAM, "test_time_flies"),
+                by_test("three words", BEAM, "test_the_standard_update_never_ends_where_the_others_do"),
+            ],
+            "The standard update repeats a step that corrects nothing.", PAGE,
+        ),
+        Claim(
+            "Any update that corrects a violation converges within the same bound, without exact search.",
+            "Huang et al. (2012)",
+            [
+                by_test("chains", BEAM, "test_updates_stay_below_the_bound"),
+                by_test("trees", "tests/test_parser_merging.py", "test_updates_end_within_the_bound"),
+            ],
+            "On small separable problems.", PAGE,
+        ),
+        Claim(
+            "Early and max-violation updates always correct a violation.", "by definition",
+            [by_test("", BEAM, "test_all_updates_but_the_standard_one_are_violations")],
+            "No bad update in any study either.", PAGE,
+        ),
+        Claim(
+            "Viterbi over label g-grams takes O(n T^g) time.", "O(nT³) for trigrams",
+            [_cost(order) for order in (1, 2)],
+            "A pass of training with five states per label, to one state: at most 5² and 5³ times.", ("../latent.md",),
+        ),
+        Claim(
+            "A template set should hold the subsets of its templates, which takes the place of smoothing.",
+            "a recommendation",
+            [pair_above("subsets of templates", "np", "NP chunks")],
+            "Pairs and triples of words and parts of speech with and without their parts.",
+            ("notes", "../templates.md"),
+        ),
+    ]  # fmt: skip
