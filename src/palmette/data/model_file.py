@@ -227,11 +227,11 @@ def _array(mapped: mmap.mmap | NDArray[np.uint8], start: int, entry: Entry, file
 def check_task(meta: Mapping[str, Any], task: str, file: str) -> None:
     """ModelError unless the model is of this task."""
     found = meta.get("task")
-    if found != task:
-        known = isinstance(found, str) and found in KINDS
-        name = KINDS[found].name if known else f"a model for the task {brief(str(found))}"
-        hint = how_to_use(found, task) if known else None
-        raise ModelError(f"{name}, not {KINDS[task].name}", file=file, hint=hint)
+    if found == task:
+        return
+    if isinstance(found, str) and found in KINDS:
+        raise ModelError(f"{KINDS[found].name}, not {KINDS[task].name}", file=file, hint=how_to_use(found, task))
+    raise ModelError(f"a model for the task {brief(str(found))}, not {KINDS[task].name}", file=file)
 
 
 def read_metadata(meta: Any, kind: type[T], what: str, file: str) -> T:

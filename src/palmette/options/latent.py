@@ -202,7 +202,7 @@ class LatentSettings(LatentOptions, Value):
         """The settings with a size of batches for so many training sentences; left open if it is 1."""
         if self.batch_size is not None or isinstance(self.learner, Lclr):
             return self
-        return self.replace(batch_size=automatic_batch_size(n_sentences))
+        return self.replace(batch_size=automatic_batch_size(n_sentences, self.chosen_learner.most_batch))
 
     def decoding(self) -> Decoding:
         """How kernels find structures."""

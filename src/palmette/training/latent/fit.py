@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from palmette.data.cores import available_cores
 from palmette.data.corpus import Corpus
 from palmette.errors import DataError, UsageError, counted
 from palmette.features.encode import Encoder
@@ -35,7 +36,6 @@ from palmette.training.latent.online import LatentLearning
 from palmette.training.latent.resume import carry, check_resumed, restore, saved_state, training_log_of, with_attributes
 from palmette.training.latent.start import check_chunker, start_from
 from palmette.training.result import EpochLog, Progress, TrainResult
-from palmette.training.team import available_cores
 from palmette.training.trainer import train_epochs
 
 logger = logging.getLogger(__name__)
