@@ -182,6 +182,7 @@ def test_the_rule_for_the_size_of_batches() -> None:
     sizes = [settings.with_batch_size_for(n).batch_size for n in (4_999, 5_000, 10**7)]
     assert sizes == [None, 4, 4]
     assert Classifier(batch_size=16).settings().with_batch_size_for(10**4).batch_size == 16
+    assert Classifier(views="all").settings().with_batch_size_for(10**7).batch_size is None
     assert Classifier(learner="lclr").settings().with_batch_size_for(10**7).batch_size is None
 
 

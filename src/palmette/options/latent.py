@@ -201,8 +201,9 @@ class LatentSettings(LatentOptions, Value):
 
     def with_batch_size_for(self, n_sentences: int) -> LatentSettings:
         """The settings with a size of batches for so many training sentences; left open if it is 1. Steps of larger
-        batches, found with the same weights, add up to too much: features of tags are shared by all sentences."""
-        if self.batch_size is not None or isinstance(self.learner, Lclr):
+        batches, found with the same weights, add up to too much: features of tags are shared by all sentences. With
+        several views any batch costs accuracy."""
+        if self.batch_size is not None or isinstance(self.learner, Lclr) or len(self.view_names) > 1:
             return self
         size = automatic_batch_size(n_sentences)
         return self if size is None else self.replace(batch_size=min(size, MOST_BATCH))
