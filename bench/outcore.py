@@ -25,6 +25,7 @@ TOKENS, SMALL = 100_000_000, 1_000_000
 GROWTH = 0.6
 FREQUENT = 200  # occurrences from which on a word stays as it is
 MIN_COUNT = 5
+SAME_MODEL = "small, tagged by the large model"
 TIMES = 3  # runs on the small corpus, of which the fastest counts
 
 # Prints what it took without starting Python: reading, encoding and learning, one pass; then saving.
@@ -150,9 +151,12 @@ def bench_outcore(data: Path, tokens: int = TOKENS, small: int = SMALL) -> None:
         found["text_megabytes"] = many.stat().st_size / 1e6
         found["large, from disk"] = train(many, "disk", folder, tokens)
         found["large, tagged"] = tag(folder / "disk.palm", many, folder, tokens)
-    for row in ("small, in memory", "small, from disk", "large, from disk", "small, tagged", "large, tagged"):
+        found[SAME_MODEL] = tag(folder / "disk.palm", few, folder, small)
+    for row in (
+        "small, in memory", "small, from disk", "large, from disk", "small, tagged", "large, tagged", SAME_MODEL,
+    ):  # fmt: skip
         own = found[row]
-        print(f"{row:<18} {own['microseconds_a_token']:6.2f} us a token, {own['megabytes']:6.0f} MB")
+        print(f"{row:<32} {own['microseconds_a_token']:6.2f} us a token, {own['megabytes']:6.0f} MB")
     ratio = found["large, from disk"]["microseconds_a_token"] / found["small, in memory"]["microseconds_a_token"]
     print(f"a token of the large corpus takes {ratio:.2f} times as long; disk: {found['large, from disk']['disk']}")
     cpu = [found[row]["cpu_microseconds_a_token"] for row in ("small, in memory", "large, from disk")]

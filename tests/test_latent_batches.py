@@ -14,7 +14,7 @@ from strategies import few
 from test_classify_kernels import cases, twin_of
 
 from palmette import Classifier, load_grammaticality
-from palmette.errors import UsageError
+from palmette.errors import DataError, UsageError
 from palmette.kernels.latent.cache import add_new
 from palmette.kernels.latent.forms import (
     DECODED,
@@ -175,6 +175,20 @@ def test_batch_learners_decode_on_threads(learner: str) -> None:
     assert same(one.model_, two.model_)
     with pytest.raises(UsageError, match="decodes all sentences with the same weights"):
         Classifier(learner=learner, batch_size=4).settings()
+
+
+def test_the_rule_for_the_size_of_batches() -> None:
+    settings = Classifier().settings()
+    sizes = [settings.with_batch_size_for(n).batch_size for n in (4_999, 5_000, 10**7)]
+    assert sizes == [None, 4, 4]
+    assert Classifier(batch_size=16).settings().with_batch_size_for(10**4).batch_size == 16
+    assert Classifier(views="all").settings().with_batch_size_for(10**7).batch_size is None
+    assert Classifier(learner="lclr").settings().with_batch_size_for(10**7).batch_size is None
+
+
+def test_batches_that_are_too_large_are_an_error() -> None:
+    with pytest.raises(DataError, match=r"overflowed.*\n.*40 sentences add up to too much: .*smaller batch_size"):
+        Classifier(views="all", combine="cotrain", types=1, batch_size=40, passes=60, cap=100).fit(X, Y)
 
 
 def test_a_training_in_batches_goes_on_exactly() -> None:

@@ -22,6 +22,7 @@ MOST_TYPES = 200
 MOST_LATENT = 256
 TYPES = 4  # of chunks by default: on real data five views gain much from several, see docs/grammaticality.md
 DUAL_ROUNDS = 50
+MOST_BATCH = 4  # chosen by itself: accuracy is that of one by one; batches of 16 lose five points
 COMBINE = {
     "add": "each view has its own structure",
     "vote": "all views take the majority's structure",
@@ -199,10 +200,12 @@ class LatentSettings(LatentOptions, Value):
         return cast(tuple[str, ...], self.types)
 
     def with_batch_size_for(self, n_sentences: int) -> LatentSettings:
-        """The settings with a size of batches for so many training sentences; left open if it is 1."""
-        if self.batch_size is not None or isinstance(self.learner, Lclr):
+        """The settings with a size of batches for so many training sentences; left open if it is 1. Steps of larger
+        batches, found with the same weights, add up to too much: features of tags are shared by all sentences. With
+        several views any batch costs accuracy."""
+        if self.batch_size is not None or isinstance(self.learner, Lclr) or len(self.view_names) > 1:
             return self
-        return self.replace(batch_size=automatic_batch_size(n_sentences, self.chosen_learner.most_batch))
+        return self.replace(batch_size=automatic_batch_size(n_sentences, MOST_BATCH))
 
     def decoding(self) -> Decoding:
         """How kernels find structures."""

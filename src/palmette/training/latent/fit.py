@@ -21,7 +21,7 @@ from palmette.kernels.latent.forms import Labelled, Views, Weights
 from palmette.options.declare import OptionError
 from palmette.options.latent import ClassifierOptions, LatentOptions, LatentSettings
 from palmette.options.learners import Lclr
-from palmette.options.spelling import argument, spelt
+from palmette.options.spelling import argument, named, spelt
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel, check_columns
 from palmette.structures.latent.data import check_templates, encode, sentences
@@ -88,6 +88,7 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
         learning, log = _start(task, prepared, size)
         epochs = len(log.epochs) + task.settings.n_passes()
         outcome = train_epochs(learning, task.settings.seed, epochs, log)
+    _check_finite(outcome.best, task)
     state = {}
     if task.checkpoint and outcome.interrupted:
         logger.info("no checkpoint is kept: training was interrupted in the middle of a pass")
@@ -160,6 +161,15 @@ def _start(task: Task, prepared: Prepared, size: float | None) -> tuple[LatentLe
             carry(learning.weights, old.weights)
             logger.info("resumed from the weights of the model (it has no checkpoint)")
     return learning, EpochLog(task.settings.patience, task.progress, done, best, window=task.settings.stop_rule())
+
+
+def _check_finite(weights: Weights, task: Task) -> None:
+    """DataError if the weights have overflowed, as steps that are found with the same weights can make them."""
+    if all(np.isfinite(block).all() for block in (weights.end, weights.pair, weights.one.w)):
+        return
+    size, option = task.settings.batch_size or 1, named(LatentOptions, "batch_size")
+    hint = f"steps of {size} sentences add up to too much: choose a smaller {option}" if size > 1 else None
+    raise DataError("the weights have overflowed", file=task.corpus.source, hint=hint)
 
 
 def _model(task: Task, prepared: Prepared, outcome: TrainResult, state: dict[str, np.ndarray]) -> ClassifierModel:
