@@ -128,7 +128,7 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def _fill(page: Path, made: str, marks: tuple[str, str] = (BEGIN, END)) -> None:
+def fill(page: Path, made: str, marks: tuple[str, str] = (BEGIN, END)) -> None:
     """Put a table between the marks of a page."""
     begin, end = marks
     text = page.read_text(encoding="utf-8")
@@ -139,10 +139,10 @@ def _fill(page: Path, made: str, marks: tuple[str, str] = (BEGIN, END)) -> None:
 
 def write_report() -> None:
     """Put the tables between the marks of the pages, and draw the chart."""
-    _fill(HERE.parent / "README.md", table())
-    _fill(HERE.parent / "docs" / "latent.md", latent.table(_result("latent")))
-    _fill(HERE.parent / "docs" / "usage.md", "\n".join(serve.table(_result("serve"))), SERVE)
-    _fill(HERE.parent / "docs" / "sklearn_crfsuite.md", downstream.page(_result("downstream")), DOWNSTREAM)
+    fill(HERE.parent / "README.md", table())
+    fill(HERE.parent / "docs" / "latent.md", latent.table(_result("latent")))
+    fill(HERE.parent / "docs" / "usage.md", "\n".join(serve.table(_result("serve"))), SERVE)
+    fill(HERE.parent / "docs" / "sklearn_crfsuite.md", downstream.page(_result("downstream")), DOWNSTREAM)
     draw(HERE.parent / "docs" / "images" / "bench.png")
     print(table())
 

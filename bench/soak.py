@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import urllib.request
 from collections import Counter
@@ -27,12 +28,14 @@ from pathlib import Path
 from typing import Any
 
 from bench.http import Server, request_bytes
-from bench.measure import keep
+from bench.measure import HERE, keep
+from bench.report import fill
 from palmette import Parser, Pipeline, Tagger, load_demo, load_trees
 
 GROWTH = 0.10  # of the resident memory, and GRACE
 GRACE = 10.0  # megabytes
 TIMEOUT = "2"  # seconds of a request
+MARKS = "<!-- soak: begin -->", "<!-- soak: end -->"
 MODELS = ("chunk", "pos", "parser", "en")
 STATUS = re.compile(r'palmette_requests_total\{address="([^"]*)",status="(\d+)"\} (\d+)')
 Client = Callable[["Soak", random.Random], Coroutine[Any, Any, None]]
@@ -200,6 +203,7 @@ def soak(minutes: float, seed: int) -> int:
     faults += [f"schemathesis:\n{report}" for report in reports]
     found["verdict"] = "; ".join(fault.partition("\n")[0] for fault in faults) or "nothing found"
     keep("soak", found, "python -m bench.soak " + " ".join(sys.argv[1:]))
+    fill(HERE.parent / "docs" / "serve.md", sentence(found), MARKS)
     print("\n".join([*lines(found), *faults, f"VERDICT: {found['verdict']}"]))
     return 1 if faults else 0
 
@@ -244,6 +248,17 @@ def faults_of(found: dict[str, Any], log: str, code: int) -> list[str]:
     if last > second * (1 + GROWTH) + GRACE:
         faults.append(f"memory has grown from {second} MB in the second quarter to {last} MB in the last")
     return faults
+
+
+def sentence(found: dict[str, Any]) -> str:
+    """The record as docs/serve.md quotes it."""
+    by_minute = ", ".join(f"{size:.0f}" for size in found["megabytes"])
+    return textwrap.fill(
+        f"The last run took {found['minutes']:g} minutes: {found['requests']:,} answers, {found['5xx']} of them with a "
+        f"status of 500 or more; memory of the server, with a tagger, a chunker, a parser and a pipeline, at most "
+        f"{by_minute} MB in each minute. Verdict: {found['verdict']}.",
+        120,
+    )
 
 
 def lines(found: dict[str, Any]) -> list[str]:

@@ -176,6 +176,18 @@ def test_a_small_table_of_cells(sentences: list[Any]) -> None:
 CHUNKER = trained()
 
 
+def test_the_table_of_cells_grows_with_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that were given out stay what they are, whatever comes later, in a table that is full as well."""
+    monkeypatch.setattr(rooms, "FIRST_CELLS", 4)
+    monkeypatch.setattr(rooms, "MOST_CELLS", 200)
+    tagger = Tagger("chunk", passes=1).fit(X, Y)
+    session = Session(tagger.model_)
+    assert [session.tag(sentence) for sentence in [*TEST, *X, *TEST]] == tagger.predict([*TEST, *X, *TEST])
+    reader = session._local.room.reader
+    assert len(reader.hash) <= 200
+    assert len({word for sentence in [*TEST, *X] for word, _ in sentence}) > 200
+
+
 def test_room_grows_and_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "MOST_ROOM", 128)
     tagger, session = CHUNKER, CHUNKER.session()

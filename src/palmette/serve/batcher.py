@@ -77,16 +77,22 @@ class Batcher:
             self.batches += 1
             self.batched += 1
             (found,) = self._decoded([Waiting(sentences, text, n_tokens, None)], n_tokens)
-            if isinstance(found, BaseException):
-                raise found
-            return found
+            try:
+                if isinstance(found, BaseException):
+                    raise found
+                return found
+            finally:
+                del found  # an error would hold this frame, and with it the request
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         self.waiting.append(Waiting(sentences, text, n_tokens, future))
         if not self.planned:
             self.planned = True
             loop.call_soon(self._start, loop)
-        return await future
+        try:
+            return await future
+        finally:
+            del future  # an error that it holds would hold this frame
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Decode those that wait, unless all threads are busy: then the next one that ends does it."""
@@ -126,7 +132,7 @@ class Batcher:
             found = self.decode([sentence for one in batch for sentence in one.sentences], batch[0].text)
         except PalmetteError as error:
             if len(batch) == 1:
-                return [error]
+                return [error.with_traceback(None)]  # whose frames hold the request
             return [self._decoded([one], one.n_tokens)[0] for one in batch]
         except Exception as error:
             return [error] * len(batch)

@@ -93,7 +93,10 @@ class Service:
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self.executor, _unless_gone, work, wanted)
         future.add_done_callback(lambda _: self._done())
-        return await future
+        try:
+            return await future
+        finally:
+            del future  # an error that it holds would hold this frame, and with it the request
 
     def _done(self) -> None:
         self.busy -= 1

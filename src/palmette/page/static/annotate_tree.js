@@ -104,8 +104,10 @@ export class TreeEditor {
       list.map((one, k) => h("button", { class: "chip", tabindex: -1, "aria-pressed": String(one.head === this.heads[this.at] && one.relation === this.relations[this.at]), on: { click: () => this.set(one.head, one.relation) } },
         h("kbd", {}, k + 1), one.head ? ` ${one.relation} of ${this.named(one.head)}` : ` ${one.relation}: the root`, one.behind ? h("small", {}, `${fixed(one.behind, 1)} behind`) : null)),
       this.typed !== null && !list.length ? h("span", { class: "note" }, "no such relation") : null);
+    const used = this.lists.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
     replace(this.lists, this.list("Head", [[0, "0. the root"], ...tokens.map((token, k) => [k + 1, `${k + 1}. ${token}`]).filter(([head]) => head !== this.at + 1)], this.heads[this.at], (value) => this.set(Number(value), this.relations[this.at], false)),
       this.list("Relation", this.options.relations.map((name) => [name, name]), this.relations[this.at], (value) => this.set(this.heads[this.at], value, false)));
+    if (used) this.lists.querySelector(`[aria-label="${used}"]`).focus(); // lists that are made anew keep the keyboard
     const fault = this.problem();
     replace(this.fault, fault ?? "");
     this.fault.classList.toggle("runner", Boolean(fault));

@@ -4,7 +4,7 @@ words or columns by way of a table of the cells met so far."""
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ MOST_BYTES = 1 << 22  # of an encoded sentence that takes this way
 MOST_ATTRIBUTES = 1 << 20  # of a sentence with vectors
 CELL_BYTES = 1 << 22  # of the table of cells, which every thread has for every model
 MOST_CELLS = 1 << 16
+FIRST_CELLS = 1 << 8
 _TOKENS = frozenset((dict, list, tuple))
 _ROWS = frozenset((tuple, list))
 _STRINGS = frozenset((str,))
@@ -147,7 +148,7 @@ class CellReader:
         self.n_columns, views = encoder.n_columns, encoder.views
         self.rows: list[dict[str, int]] = [{} for _ in range(self.n_columns)]
         self.used, self.most_cells = 0, min(MOST_CELLS, CELL_BYTES // (16 * max(1, len(views))))
-        self.hash = np.zeros((self.most_cells, max(1, len(views))), np.uint64)
+        self.hash = np.zeros((min(FIRST_CELLS, self.most_cells), max(1, len(views))), np.uint64)
         self.power = np.zeros(self.hash.shape, np.uint64)
         self.column = np.array([view.column for view in views], np.int32)
 
@@ -155,17 +156,26 @@ class CellReader:
         """Make room for so many tokens."""
         self.most = most
         size, ids = np.zeros(1, np.int64), np.zeros((max(1, self.n_columns), most), np.int32)
-        cells = SentenceCells(size, ids, self.column, self.hash, self.power)
+        self.given = size, ids, self.column
         self.size, self.ids = size.data, ids.reshape(-1).data
-        self.encoders, actives = [], {1: Active(np.zeros(most + 1, np.int64), np.zeros(0, np.int32), ONES)}
+        self.scratch: dict[int, np.ndarray] = {}
+        actives = {1: Active(np.zeros(most + 1, np.int64), np.zeros(0, np.int32), ONES)}
         for order, program in self.encoder.programs.items():
             T = program.macro.size - 1
-            active = actives[order] = Active(np.zeros(most + 1, np.int64), np.zeros(most * T + 1, np.int32), ONES)
-            scratch = np.zeros((most, T), np.uint64)
-            call = prepared(encode_sentence, program, cells, self.indexes[order], scratch, active.ptr, active.att)
-            self.encoders.append(call)
+            actives[order] = Active(np.zeros(most + 1, np.int64), np.zeros(most * T + 1, np.int32), ONES)
+            self.scratch[order] = np.zeros((most, T), np.uint64)
         one, two, three = (actives.get(arity, no_active()) for arity in ARITIES)
         self.actives = one, two, three
+        self.encoders = self._calls(self.hash, self.power)
+
+    def _calls(self, hash: np.ndarray, power: np.ndarray) -> list[Callable[[], None]]:
+        """What encodes a sentence with a table of cells."""
+        cells, made = SentenceCells(*self.given, hash, power), []
+        for order, program in self.encoder.programs.items():
+            active, scratch = self.actives[order - 1], self.scratch[order]
+            call = prepared(encode_sentence, program, cells, self.indexes[order], scratch, active.ptr, active.att)
+            made.append(call)
+        return made
 
     def read(self, tokens: Sequence[Any]) -> int:
         """Read a sentence: PLAIN or GENERAL."""
@@ -222,6 +232,15 @@ class CellReader:
     def _add(self, column: int, cells: list[str]) -> None:
         views, hash, power = self.encoder.hashes_of(column, cells)
         last = self.used + len(cells)
+        if last > len(self.hash):
+            self._enlarge(last)
         self.hash[self.used : last, views], self.power[self.used : last, views] = hash, power
         self.rows[column].update(zip(cells, range(self.used, last), strict=True))
         self.used = last
+
+    def _enlarge(self, least: int) -> None:
+        """Make room for so many cells, and for as many again. The calls change with the table, or neither does."""
+        hash = np.zeros((min(self.most_cells, 2 * least), self.hash.shape[1]), np.uint64)
+        power = np.zeros(hash.shape, np.uint64)
+        hash[: self.used], power[: self.used] = self.hash[: self.used], self.power[: self.used]
+        self.hash, self.power, self.encoders = hash, power, self._calls(hash, power)
