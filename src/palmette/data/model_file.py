@@ -227,11 +227,12 @@ def _array(mapped: mmap.mmap | NDArray[np.uint8], start: int, entry: Entry, file
 def check_task(meta: Mapping[str, Any], task: str, file: str) -> None:
     """ModelError unless the model is of this task."""
     found = meta.get("task")
-    if found != task:
-        known = isinstance(found, str) and found in KINDS
-        name = KINDS[found].name if known else f"a model for the task {brief(str(found))}"
-        hint = how_to_use(found, task) if known else None
-        raise ModelError(f"{name}, not {KINDS[task].name}", file=file, hint=hint)
+    if found == task:
+        return
+    name, hint = f"a model for the task {brief(str(found))}", None
+    if isinstance(found, str) and found in KINDS:
+        name, hint = KINDS[found].name, how_to_use(found, task)
+    raise ModelError(f"{name}, not {KINDS[task].name}", file=file, hint=hint)
 
 
 def read_metadata(meta: Any, kind: type[T], what: str, file: str) -> T:
