@@ -36,10 +36,8 @@ def how_to_make(task: str) -> str:
     return hint + _OTHERS if task == "chain" else hint
 
 
-def how_to_use(found: str, wanted: str) -> str | None:
-    """What somebody does who has a model of one task where one of another is wanted; None if the task is unknown."""
-    if found not in KINDS:
-        return None
+def how_to_use(found: str, wanted: str) -> str:
+    """What somebody does who has a model of one task where one of another is wanted."""
     kind = KINDS[found]
     hint = f"{either(f'load it with {kind.loader}', f'use it with `{kind.user}`')}{kind.more}"
     part = {"chain": "upos", "parse": "parse"}.get(found)
