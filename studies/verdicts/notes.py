@@ -89,6 +89,10 @@ def models() -> list[Claim]:
             [pair_above("features", "upos")], "The HMM has classes for rare words.", (*PAGES, "../hmm.md"),
         ),
         Claim(
+            "Knowledge is easily put into features, and hardly into an HMM.", "section 1.2",
+            [Part(Outcome("", TASTE, "a judgement"))], "A reason for features, not a figure.", ("../hmm.md",),
+        ),
+        Claim(
             "The CRF's gradient is observed minus expected features, zero at the optimum; L1 needs other steps than "
             "L2.",
             "section 6.2",
