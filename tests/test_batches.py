@@ -14,11 +14,14 @@ from strategies import cases, few
 from palmette import Parser, Tagger, load_demo, load_trees
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.core.compile import prepared
+from palmette.kernels.core.team import Team
 from palmette.options.chain import ChainSettings
 from palmette.options.learners import Arow, Crf, Learner, Mira, PassiveAggressive, Perceptron, ProbPerc
 from palmette.options.search import Beam
 from palmette.options.training import BATCHES, automatic_batch_size
 from palmette.structures.chain.weights import with_state
+from palmette.training import team
 from palmette.training.chain.descent import DescentLearning
 from palmette.training.chain.exact import PathLearning
 from palmette.training.team import ThreadTeam
@@ -145,6 +148,42 @@ def test_whole_trainings_on_threads_give_the_same_bits(way: str) -> None:
     default = Tagger("chunk", **options | {"batch_size": None}).fit(X, y).model_
     assert same_bits(plain, default)
     assert not same_bits(plain, one)
+
+
+def test_a_team_on_busy_cores_works_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which changes nothing but the time."""
+    X, y = (part[:120] for part in load_demo("train"))
+    options = {"batch_size": 4, "passes": 8, "learner": "perceptron"}
+    expected = Tagger("chunk", **options).fit(X, y, threads=1).model_
+    used: list[int] = []
+    monkeypatch.setattr(team, "prepared", lambda kernel, *given: used.append(_size(given)) or prepared(kernel, *given))
+    monkeypatch.setattr(team, "LEAST", 0.0)
+    monkeypatch.setattr(team, "ALONE", 2)
+    monkeypatch.setattr(team.time, "process_time", lambda: 0.0)  # as if no core were there
+    found = Tagger("chunk", **options).fit(X, y, threads=2).model_
+    assert same_bits(found, expected)
+    assert {1, 2} == set(used)
+
+
+def test_how_long_a_team_works_alone() -> None:
+    threads = ThreadTeam(2, 4)
+    for expected in (8, 16, 32):
+        threads._look(0.1, 0.1)  # half of two cores
+        assert threads._alone == expected
+    for _ in range(9):
+        threads._look(0.1, 0.1)
+    assert threads._alone == 256
+    threads._alone = 0
+    threads._look(0.1, 0.19)
+    assert threads._alone == 0
+    threads._look(0.001, 0.0)  # too short to tell
+    assert threads._alone == 0
+    threads._look(0.1, 0.1)
+    assert threads._alone == 8
+
+
+def _size(given: tuple) -> int:
+    return next(one.size for one in given if isinstance(one, Team))
 
 
 def test_a_training_on_threads_goes_on_exactly() -> None:

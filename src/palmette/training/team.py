@@ -2,11 +2,16 @@
 
 Learners whose sentences are learnt from one by one have batches of one, and need one thread. With larger batches the
 model depends on the size of the batch, never on the number of threads (kernels/core/team.py).
+
+Threads wait for each other many times in a millisecond. Where others use the cores too, a thread that does not run
+holds all up, and two are far slower than one. So the team looks how much of its cores it got: if that was little, one
+thread goes on alone for a while, which changes nothing but the time.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -19,6 +24,9 @@ from palmette.kernels.core.compile import MODE, PYTHON, prepared
 from palmette.kernels.core.team import Team, break_up, make_team
 
 logger = logging.getLogger(__name__)
+ENOUGH = 0.8  # of the time of all cores that threads ask for
+LEAST = 0.005  # seconds of a call that tells
+ALONE, MOST_ALONE = 8, 256  # calls of one thread after a busy one: doubled as long as cores stay busy
 
 
 class ThreadTeam:
@@ -31,6 +39,7 @@ class ThreadTeam:
         self.batch, self.free = batch, free
         size = 1 if MODE == PYTHON else max(1, threads if free else min(threads, batch))
         self.members = [Team(k, 1, make_team(1)[0].meeting) for k in range(size)] if free else make_team(size)
+        self._alone, self._pause = 0, ALONE  # calls that one thread makes alone, from now on and at the next busy one
         if threads > batch > 1:
             idle = counted(threads - batch, "thread")
             logger.info(f"{idle} will find no work: a batch has {counted(batch, 'sentence')}")
@@ -45,13 +54,30 @@ class ThreadTeam:
 
     def run(self, kernel: Callable[..., Any], arguments: Callable[[Team], tuple[Any, ...]]) -> None:
         """Run a kernel that returns nothing on all threads, each with its own arguments. An error of one ends all."""
-        calls = [(member, prepared(kernel, *arguments(member))) for member in self.members]
+        if self._alone > 0:
+            self._alone -= 1
+            members = make_team(1)
+        else:
+            members = self.members
+        calls = [(member, prepared(kernel, *arguments(member))) for member in members]
+        begun, used = time.perf_counter(), time.process_time()
         others = [self._pool.submit(_guarded, *call) for call in calls[1:]] if len(calls) > 1 else []
         try:
             _guarded(*calls[0])
         finally:
             for other in others:
                 other.result()
+        if others and not self.free:
+            self._look(time.perf_counter() - begun, time.process_time() - used)
+
+    def _look(self, seconds: float, used: float) -> None:
+        """Whether all threads had a core, by the seconds of a call and those of CPU that it used."""
+        if seconds < LEAST:
+            return
+        if used < ENOUGH * seconds * len(self.members):
+            self._alone, self._pause = self._pause, min(2 * self._pause, MOST_ALONE)
+        else:
+            self._pause = ALONE
 
 
 def _guarded(member: Team, call: Callable[[], None]) -> None:
