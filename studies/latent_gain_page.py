@@ -157,7 +157,10 @@ def _missing(record: Record) -> str:
         if len(left) == len(wanted):
             lines.append(f"- {features.title}: nothing was run.")
         elif left or name not in finished(record):
-            parts = [f"{len(left)} settings of stage one"] * bool(left) + ["stage two"] * (name not in finished(record))
+            parts = [f"{len(left)} of {len(wanted)} settings of stage one"] * bool(left)
+            if name not in finished(record):
+                some = bool(record.some(stage="compared", features=name))
+                parts.append("all but the best setting of stage two" if some else "stage two")
             lines.append(f"- {features.title}: {' and '.join(parts)}.")
     return "\n".join(lines) or "Everything was run."
 
