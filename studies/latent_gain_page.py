@@ -162,7 +162,17 @@ def _missing(record: Record) -> str:
                 some = bool(record.some(stage="compared", features=name))
                 parts.append("all but the best setting of stage two" if some else "stage two")
             lines.append(f"- {features.title}: {' and '.join(parts)}.")
-    return "\n".join(lines) or "Everything was run."
+    return "\n".join([*lines, *_begun(record)]) or "Everything was run."
+
+
+def _begun(record: Record) -> list[str]:
+    """Tests that were begun and have no comparison yet, with what was seen of them."""
+    found: dict[str, list[str]] = {}
+    for cell in record.some(stage="two"):
+        if cell["states"] > 1 and not _tests(record, cell["features"], cell, "compared"):
+            title = f"{SETS[cell['features']].title}: {said(cell['states'], cell['settings'])}"
+            found.setdefault(title, []).append(f"{cell['f1']:.2f} (seed {cell['seed']})")
+    return [f"- Begun on test, not finished: {title}, {', '.join(seen)}." for title, seen in found.items()]
 
 
 def _sizes(record: Record) -> str:
