@@ -6,8 +6,20 @@ from studies.common import Cell
 from studies.verdicts.data import cells, ratio
 from studies.verdicts.latent import likelihood
 from studies.verdicts.latent_tasks import BIO, BOTH, NP, NP_F, best_states, bio, gain, gained, np, present
-from studies.verdicts.rule import NO, Claim, Figures, Part, above, at_least, at_most, holds, level, missing, p_words,
-same
+from studies.verdicts.rule import (
+    NO,
+    Claim,
+    Figures,
+    Part,
+    above,
+    at_least,
+    at_most,
+    holds,
+    level,
+    missing,
+    p_words,
+    same,
+)
 
 
 def _steady(estimator: str, states: int, share: int) -> Figures:
