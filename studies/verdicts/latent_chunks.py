@@ -160,8 +160,10 @@ def _states_alone() -> str:
     found = gain("np 17 U")
     if found is None:
         return ""
-    return f" With the 17 contexts on states alone (order 1, tied updates) the gain is {found[0]:+.2f} "
-    f"({p_words(found[1])})."
+    return (
+        f" With the 17 contexts on states alone (order 1, tied updates) the gain is {found[0]:+.2f} "
+        f"({p_words(found[1])})."
+    )
 
 
 def _crf_time() -> Figures:
