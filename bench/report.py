@@ -108,7 +108,8 @@ def quality_rows() -> list[tuple[str, str]]:
     percent = lambda values: f"{100 * statistics.mean(values):.2f}"  # noqa: E731
     return [
         ("CoNLL-2000, all chunks, the 19 CRF++ templates", f"F1 {percent(chunking['f1'])}"),
-        ("CoNLL-2000, NP, order 2 with observations on pairs and triples, 12 passes", f"F1 {percent(np['order 2']['f1'])}"),
+        ("CoNLL-2000, NP, order 2 with observations on pairs and triples, 12 passes",
+         f"F1 {percent(np['order 2']['f1'])}"),
         ("UD English-EWT, UPOS / XPOS, `--features pos --order 2`",
          f"accuracy {percent(ewt['upos']['accuracy'])} / {percent(ewt['xpos']['accuracy'])}"),
         ("JNLPBA, five entity types, `--features ner`", f"F1 {percent(jnlpba['f1'])}"),
