@@ -8,8 +8,9 @@ import json
 from typing import Any
 
 import pytest
-from serve_cases import folder
+from serve_cases import client, folder
 
+from palmette import Tagger
 from palmette.serve.app import create_app
 from palmette.serve.limits import Limits
 
@@ -59,3 +60,17 @@ def test_a_request_that_fails_is_let_go_at_once(path: str, body: Any, status: in
 
     assert asyncio.run(several()) < 50  # with such cycles some hundreds, and what they hold
     app.service.close()
+
+
+def test_words_without_end_are_refused_and_long_ones_forgotten() -> None:
+    with client() as c:
+        assert c.post("/models/chunk", json={"tokens": [["x" * 10_001, "NN"]]}).status_code == 400
+        assert c.post("/models/chunk", json={"text": "x" * 10_001}).status_code == 413
+        for request in ({"text": "x" * 10_001}, {"rows": [["x" * 10_001, "NN"]]}, {"lines": "x" * 10_001}):
+            assert c.post("/models/chunk/view/trellis", json=request).status_code == 413
+    tagger = Tagger.load(folder() / "chunk.palm")
+    long, short = [("x" * 9_000, "NN"), ("a", "NN")], [("a", "NN")]
+    session = tagger.session()
+    assert session.tag(long) == tagger.predict([long])[0]
+    session.tag(short)
+    assert list(session._local.room.reader.rows[0]) == ["a"]

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 LEXICON = "lexicon:"
 ANCHORS = {"here": kernels.HERE, "first": kernels.FIRST, "last": kernels.LAST}
-_MEMO = 1 << 18  # types whose atoms are remembered between blocks of a stream
+_MEMO = 1 << 15  # types whose atoms are remembered between corpora
+_REMEMBERED = 256  # bytes of such a type: the memory is for words
 
 
 class View(NamedTuple):
@@ -52,7 +53,8 @@ class Encoder:
         self.resources = resources
         self.unicode = unicode
         self.views = sorted({View(m.column, m.atom) for t in templates.templates for m in t.macros})
-        self._atoms = {v: self._atom(v.atom) for v in self.views}
+        self._functions = {v: self._atom(v.atom) for v in self.views}
+        self._atoms = {v: atom and lru_cache(_MEMO)(atom) for v, atom in self._functions.items()}
         self._memos: dict[int, TypeMemo] = {}
         self.programs = {order: self._program(order) for order in (1, 2, 3, LABEL_CONTEXT) if self.of_order(order)}
 
@@ -91,7 +93,7 @@ class Encoder:
             )
         if not name or lexicon is not None:
             return None
-        return lru_cache(_MEMO)(atom_function(name, self.resources))
+        return atom_function(name, self.resources)
 
     def _program(self, order: int) -> Program:
         templates = self.of_order(order)
@@ -173,14 +175,17 @@ class Encoder:
         """The views of a column by number, and the hash and power of each cell in each of them: u64[cells, views]. For
         views that look at single cells, not lexicons."""
         views = [k for k, view in enumerate(self.views) if view.column == column]
-        atoms = [self._atoms[self.views[k]] for k in views]
+        atoms = [self._functions[self.views[k]] for k in views]  # the caller remembers
         seen = in_form(cells, self.unicode)
         hash, power = hash_optional([cell if atom is None else atom(cell) for cell in seen for atom in atoms])
         return views, hash.reshape(len(cells), -1), power.reshape(len(cells), -1)
 
     def _values(self, view: View, column: Column) -> list[str | None]:
-        atom = self._atoms[view]
+        atom, function = self._atoms[view], self._functions[view]
         assert atom is not None
+        assert function is not None
+        if (column.end - column.start).max(initial=0) > _REMEMBERED:
+            return [(atom if len(cell) <= _REMEMBERED else function)(cell) for cell in column.types]
         return [atom(cell) for cell in column.types]
 
     def _hashed(self, view: View, column: Column) -> tuple[np.ndarray, np.ndarray]:

@@ -7,6 +7,7 @@ import msgspec
 from palmette.serve.failure import Failure
 
 MOST_NBEST = 100
+LONGEST_CELL = 10_000  # characters of a word, a column or an attribute
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -15,7 +16,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     body: int = 4 << 20  # bytes
     tokens: int = 50_000
     sentence: int = 5_000  # tokens of one sentence
-    word: int = 10_000  # characters of a text without white space
+    word: int = LONGEST_CELL  # characters of a text without white space
     view_tokens: int = 2_000  # tokens of a view, which has tables of all labels
     cells: int = 500_000  # numbers in an answer: tokens times labels of marginals, times sequences of n-best lists
     seconds: float = 30.0

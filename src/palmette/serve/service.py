@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -164,6 +164,9 @@ class Service:
             n = max(n, len(text.split()), len(text) // 20)
         if n > most:
             raise Failure(413, f"a view of {n:,} tokens, and at most {most:,} are allowed")
+        words = [word for one in (text, lines) if isinstance(one, str) for word in one.split()]
+        if any(len(word) > self.limits.word for word in [*words, *_strings(given)]):
+            raise Failure(413, f"a word of more than {self.limits.word:,} characters")
 
     # Looking at the server
 
@@ -221,6 +224,15 @@ class Service:
         if self.training is None:
             raise Failure(404, "no training runs in this process; see /models/{name}/retrain")
         return self.training
+
+
+def _strings(given: Any) -> Iterator[str]:
+    """All texts in plain data."""
+    if isinstance(given, str):
+        yield given
+    elif isinstance(given, (list, dict)):
+        for one in given if isinstance(given, list) else [*given, *given.values()]:
+            yield from _strings(one)
 
 
 def _unless_gone(work: Callable[[Wanted], T], wanted: Wanted) -> T:

@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from palmette.serve.limits import MOST_NBEST
+from palmette.serve.limits import LONGEST_CELL, MOST_NBEST
 
-Token = str | list[str] | dict[str, str | float | bool | list[str] | None]
+Cell = Annotated[str, Meta(max_length=LONGEST_CELL)]
+Token = Cell | list[Cell] | dict[Cell, Cell | float | bool | list[Cell] | None]
 """A word; columns, or attributes of a model that reads these; or attributes (of parsers: fields) by name."""
 Allowed = str | list[str] | None
 """Labels that a token may have: one, several, or any."""

@@ -119,7 +119,7 @@ export function treeView(app) {
 function lacking(found) {
   if (!found.lacks?.length) return null;
   const names = found.lacks.join(" and ");
-  return h("p", { class: "problem" }, h("strong", {}, "This tree may well be wrong. "), `The parser reads ${names}, which a typed sentence does not have. Start the server with a tagger that makes ${found.lacks.length > 1 ? "them" : "it"}: --with ${found.lacks[0]}=tagger.palm`);
+  return h("p", { class: "caution", role: "note" }, h("strong", {}, "This tree may well be wrong. "), `The parser reads ${names}, which a typed sentence does not have. Start the server with a tagger that makes ${found.lacks.length > 1 ? "them" : "it"}: --with ${found.lacks[0]}=tagger.palm`);
 }
 
 function actionOf(found, item) {

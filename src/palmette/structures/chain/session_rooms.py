@@ -35,6 +35,7 @@ MOST_ATTRIBUTES = 1 << 20  # of a sentence with vectors
 CELL_BYTES = 1 << 22  # of the table of cells, which every thread has for every model
 MOST_CELLS = 1 << 16
 FIRST_CELLS = 1 << 8
+LONGEST_CELL = 256  # characters: the table is for words
 _TOKENS = frozenset((dict, list, tuple))
 _ROWS = frozenset((tuple, list))
 _STRINGS = frozenset((str,))
@@ -203,7 +204,7 @@ class CellReader:
         return PLAIN
 
     def _number(self, columns: Sequence[Sequence[str]], again: bool = True) -> bool:
-        """Write the rows of the cells; False if some are not strings, or too many. A full table is emptied, once."""
+        """Write the rows of the cells; False if some are not words, or too many. A full table is emptied, once."""
         at, ids = 0, self.ids
         for column, rows in enumerate(self.rows):
             cells = columns[column]
@@ -211,7 +212,7 @@ class CellReader:
                 found = array("i", map(rows.__getitem__, cells))
             except KeyError:
                 new = list(dict.fromkeys(cell for cell in cells if cell not in rows))
-                if not all(type(cell) is str and is_unicode(cell) for cell in new):
+                if not all(type(cell) is str and len(cell) <= LONGEST_CELL and is_unicode(cell) for cell in new):
                     return False
                 if self.used + len(new) > self.most_cells:
                     self._forget()
