@@ -195,6 +195,8 @@ def bound(kind: StructType, value: Any, name: str) -> tuple[StructType, int, Any
     except AttributeError:
         raise TypeError(f"{name}: {kind.cls.__name__} is expected, not {type(value).__name__}") from None
     if kept is None or kept[0].cls is not kind.cls:
+        if kept is not None:  # it was used as a value of another class
+            value.__dict__.pop("_words", None)
         words: list[Any] = []
         _words(kind, value, name, words)
         packer = _packer(kind)
@@ -203,7 +205,7 @@ def bound(kind: StructType, value: Any, name: str) -> tuple[StructType, int, Any
             packer.pack_into(buffer, 0, *words)
         except struct.error as error:
             raise TypeError(f"{name}: {error}") from None
-        kept = value.__dict__["_words"] = (kind, ctypes.addressof(buffer), buffer)
+        kept = value.__dict__.setdefault("_words", (kind, ctypes.addressof(buffer), buffer))  # of the first thread
     return kept
 
 

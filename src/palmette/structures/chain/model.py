@@ -14,7 +14,6 @@ from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.labels.schemes import Transitions
 from palmette.data.stream import map_in_order
-from palmette.data.subset import take
 from palmette.errors import DataError, counted
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Chain, Data, Trellis, make_trellis, stride_of
@@ -240,6 +239,8 @@ class ChainModel(Searching):
 
     def decode_on_threads(self, corpus: Corpus, how: str, bias: dict[str, float] | None, threads: int) -> np.ndarray:
         """The labels i32[N] that `decode` finds, by several threads, each with a part of the sentences."""
+        from palmette.data.subset import take
+
         if threads == 1 or corpus.n_sentences < LEAST_PART * threads:
             return self.decode(corpus, how, bias).labels
         parts, reader = np.array_split(np.arange(corpus.n_sentences), 4 * threads), self.remembering()
