@@ -69,12 +69,9 @@ def models() -> dict[str, PageModel]:
     return beside(chunkers | others)
 
 
-def test_text() -> str:
+def labelled_text() -> str:
     """Labelled sentences of the demo corpus."""
     return demo_text("test")
-
-
-test_text.__test__ = False  # type: ignore[attr-defined]
 
 
 def gold_trees() -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from browser import chromium, quiet_page
-from page_models import ROWS, TEXT, WORDS, gold_trees, models, taggers, test_text
+from page_models import ROWS, TEXT, WORDS, gold_trees, labelled_text, models, taggers
 from page_server import page_server
 
 from palmette import Tagger, load_demo
@@ -228,10 +228,10 @@ def test_what_it_learnt(page: Any, address: str) -> None:
 
 def test_errors_and_two_models(page: Any, address: str, tmp_path: Path) -> None:
     data = tmp_path / "test.txt"
-    data.write_text(test_text())
+    data.write_text(labelled_text())
     opened(page, address, "errors").set_input_files("input[type=file]", str(data))
     page.wait_for_selector(".window-row")
-    found = VIEWS["errors"](models()["crf"], {"data": test_text()})
+    found = VIEWS["errors"](models()["crf"], {"data": labelled_text()})
     assert f"{100 * found['scores']['f1']:.2f}%" in page.locator(".figures").inner_text()
     gold, guess, count = max((c for c in found["confusion"] if c[0] != c[1]), key=lambda c: c[2])
     names = found["labels"]

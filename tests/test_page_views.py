@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from page_models import ROWS, TEXT, WORDS, classifier, gold_trees, models, parser, pipeline, taggers, test_text
+from page_models import ROWS, TEXT, WORDS, classifier, gold_trees, labelled_text, models, parser, pipeline, taggers
 
 from palmette import Parser, Tagger, load_demo
 from palmette.cli import main
@@ -116,7 +116,7 @@ def test_text_tokens_and_rows_are_the_same_sentence() -> None:
 
 
 def test_errors_are_scored_as_by_the_library() -> None:
-    tagger, record = taggers()["crf"], ask("crf", "errors", data=test_text())
+    tagger, record = taggers()["crf"], ask("crf", "errors", data=labelled_text())
     X, y = load_demo("test")
     scores = tagger.evaluate(X, y)
     assert record["scores"]["f1"] == scores.f1
@@ -124,7 +124,7 @@ def test_errors_are_scored_as_by_the_library() -> None:
     wrong = sum(g != p for s in record["sentences"] for g, p in zip(s["gold"], s["guess"], strict=True))
     assert wrong == round((1 - scores.accuracy) * scores.tokens)
     assert sum(gold != guess for gold, guess, count in record["confusion"] for _ in range(count)) == wrong
-    compared = ask("crf", "compare", data=test_text(), other="latent", rounds=200)
+    compared = ask("crf", "compare", data=labelled_text(), other="latent", rounds=200)
     assert compared["names"] == ["crf", "latent"]
     assert compared["systems"][0]["f1"] == scores.f1
     assert 0 <= compared["pairs"][0]["f1"]["p"] <= 1
@@ -263,7 +263,7 @@ def test_the_files_of_the_page() -> None:
 def test_the_command_writes_one_file(tmp_path: Path) -> None:
     model, data, out = tmp_path / "crf.palm", tmp_path / "test.txt", tmp_path / "report.html"
     taggers()["crf"].save(model)
-    data.write_text(test_text())
+    data.write_text(labelled_text())
     main(["page", str(model), "--data", str(data), "-o", str(out), "--sentences", "3", "-q"])
     page = out.read_text()
     records = json.loads(page.partition('id="palmette-records">')[2].partition("</script>")[0])

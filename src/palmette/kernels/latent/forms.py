@@ -234,7 +234,7 @@ def make_tally(
 
 
 def for_thread(tally: Tally) -> Tally:
-    """The same counts and batch, with scratch space for another thread."""
+    """A tally for another thread: it shares counts and batch, and has scratch space of its own."""
     done, order, stale = (np.zeros_like(own) for own in (tally.done, tally.order, tally.stale))
     return tally._replace(list=candidate_list(1), done=done, order=order, stale=stale)
 

@@ -93,7 +93,7 @@ class Numbered(Collected):
         self.spelling: Callable[[int, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
 
     def copied(self) -> Numbered:
-        """The same attributes, for a model that may drop some."""
+        """A copy for a model that may drop attributes, which leaves these as they are."""
         made = Numbered(self.corpus, self.encoder, self.feature_indexes, self.actives)
         made.first, made.found, made.spelling = dict(self.first), dict(self.found), self.spelling
         return made
