@@ -21,6 +21,8 @@ from strategies import few
 from palmette import Tagger, load_demo
 from palmette.errors import DataError
 from palmette.features.templates import parse
+from palmette.kernels.core.hashing import BASE, RANDOM
+from palmette.kernels.encode.sentence import NewCells, hash_cells
 from palmette.structures.chain import session as sessions
 from palmette.structures.chain import session_rooms as rooms
 from palmette.structures.chain.session import Session
@@ -174,6 +176,29 @@ def test_a_small_table_of_cells(sentences: list[Any]) -> None:
 
 
 CHUNKER = trained()
+
+
+@few(2)
+@given(st.lists(st.one_of(st.none(), st.text(max_size=9)), max_size=12), st.integers(0, 3), st.integers(1, 3))
+def test_new_cells_are_hashed_into_their_rows(texts: list[str | None], first: int, per_cell: int) -> None:
+    """Against the definition: a polynomial of the bytes, and the power that moves it to the left."""
+    n = len(texts) // per_cell
+    pieces = [(text or "").encode() for text in texts]
+    end = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
+    end = np.where([text is None for text in texts], -1, end).astype(np.int64)
+    views = np.arange(per_cell, dtype=np.int32)[::-1].copy()
+    data = np.frombuffer(b"".join(pieces) + b"-", np.uint8)
+    hash, power = np.full((2, first + n, per_cell), 7, np.uint64)
+    rows = np.array([first, n + 5])  # more than there is room for
+    hash_cells(NewCells(rows, data, end, views), hash, power)
+    for k, piece in enumerate(pieces[: n * per_cell]):
+        wanted = 0
+        for byte in piece:
+            wanted = (wanted * int(BASE) + int(RANDOM[byte])) % 2**64
+        r, v = first + k // per_cell, views[k % per_cell]
+        assert hash[r, v] == wanted
+        assert power[r, v] == (0 if texts[k] is None else pow(int(BASE), len(piece), 2**64))
+    assert (hash[:first] == 7).all()
 
 
 def test_the_table_of_cells_grows_with_the_words(monkeypatch: pytest.MonkeyPatch) -> None:

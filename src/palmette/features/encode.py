@@ -171,14 +171,15 @@ class Encoder:
             np.concatenate(hashes or empty), np.concatenate(powers or empty),
         )  # fmt: skip
 
-    def hashes_of(self, column: int, cells: Sequence[str]) -> tuple[list[int], np.ndarray, np.ndarray]:
-        """The views of a column by number, and the hash and power of each cell in each of them: u64[cells, views]. For
-        views that look at single cells, not lexicons."""
-        views = [k for k, view in enumerate(self.views) if view.column == column]
-        atoms = [self._functions[self.views[k]] for k in views]  # the caller remembers
-        seen = in_form(cells, self.unicode)
-        hash, power = hash_optional([cell if atom is None else atom(cell) for cell in seen for atom in atoms])
-        return views, hash.reshape(len(cells), -1), power.reshape(len(cells), -1)
+    def views_of(self, column: int) -> list[int]:
+        """The views that look at a column, by number."""
+        return [k for k, view in enumerate(self.views) if view.column == column]
+
+    def texts_of(self, column: int, cells: Sequence[str]) -> list[str | None]:
+        """Each cell of a column in each of its views, cell by cell. For views that look at single cells, not lexicons;
+        nothing is remembered."""
+        atoms = [self._functions[self.views[k]] for k in self.views_of(column)]
+        return [cell if atom is None else atom(cell) for cell in in_form(cells, self.unicode) for atom in atoms]
 
     def _values(self, view: View, column: Column) -> list[str | None]:
         atom, function = self._atoms[view], self._functions[view]

@@ -47,6 +47,7 @@ KERNELS = {
     "sample_sentences": "lm.sample",
     "split_attributes": "io.attributes",
     "encode_sentence": "encode.sentence",
+    "hash_cells": "encode.sentence",
     "find_items": "io.items",
     "read_items": "io.items",
     "number_items": "io.items",

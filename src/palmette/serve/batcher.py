@@ -1,9 +1,9 @@
 """Requests that arrive together are decoded together, and none waits for others to come.
 
 A request joins those that wait. Once the event loop has read what is there, all that wait are decoded in one call: at
-once if that takes less time than handing it to a thread, else on a thread; meanwhile others may gather. Compiled code
-runs without the GIL, so several threads decode at the same time. A request that is the only one in the whole server
-does not even wait for the event loop.
+once if that is short, else on a thread; meanwhile others may gather. Compiled code runs without the GIL, so several
+threads decode long batches at the same time; in short ones they would mostly wait for the GIL. A request that is the
+only one in the whole server does not even wait for the event loop.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from palmette.errors import PalmetteError
 from palmette.serve.failure import Failure
 
-INLINE = 300e-6  # seconds: what a hop to a thread and back costs, about, while others are served
+INLINE = 5e-3  # seconds: a thread that has the GIL keeps it as long
 MOST = 20_000  # tokens of a batch
 FORGET = 0.2  # share of the newest measurement in the estimate of a token's time
 
@@ -111,7 +111,7 @@ class Batcher:
             done.add_done_callback(lambda found, batch=batch: self._finished(loop, batch, found))  # type: ignore[misc]
 
     def _is_quick(self, tokens: int) -> bool:
-        """Whether decoding takes less time than a hop to a thread and back."""
+        """Whether decoding is too short for a thread."""
         return self.per_token is not None and tokens * self.per_token < INLINE
 
     def _taken(self) -> tuple[list[Waiting], int]:

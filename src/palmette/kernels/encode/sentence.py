@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.core.hashing import mixed
+from palmette.kernels.core.hashing import BASE, hash_bytes, mixed, power_of
 from palmette.kernels.core.index import FeatureIndex, fetch_early, find_sorted
 from palmette.kernels.core.table import find
-from palmette.kernels.core.types import I32, I32_2D, I64, U64_2D, struct
+from palmette.kernels.core.types import I32, I32_2D, I64, U64_2D, Bytes, struct
 from palmette.kernels.encode.encode import FIRST, HERE, Program
 
 NONE = np.uint64(0)  # of a template that does not fire; `mixed` is never 0
@@ -28,6 +28,33 @@ class SentenceCells(NamedTuple):
     column: I32  # [V]     the column of a view
     hash: U64_2D  # [rows, V]
     power: U64_2D  # [rows, V]  0 where the atom is absent
+
+
+@struct
+class NewCells(NamedTuple):
+    """Cells of one column that were not met before, each as its texts in the views of the column."""
+
+    rows: I64  # [2]     the first row that they get, and how many they are
+    data: Bytes  # the texts one after the other, UTF-8
+    end: I64  # where each text ends, cell by cell; -1 if the atom is absent
+    views: I32  # the views of the column
+
+
+@kernel
+def hash_cells(new: NewCells, hash: U64_2D, power: U64_2D) -> None:
+    """Write the hashes and powers of new cells to their rows."""
+    data, end, views, r0 = new.data, new.end, new.views, max(0, new.rows[0])
+    n = max(0, min(new.rows[1], hash.shape[0] - r0, end.size // max(1, views.size)))
+    first, k = 0, 0
+    for r in range(r0, r0 + n):
+        for v in views:
+            if end[k] < 0:
+                hash[r, v], power[r, v] = hash_bytes(data, 0, 0), np.uint64(0)
+            else:
+                last = min(end[k], data.size)
+                hash[r, v], power[r, v] = hash_bytes(data, first, last), power_of(BASE, last - first)
+                first = last
+            k += 1
 
 
 @part

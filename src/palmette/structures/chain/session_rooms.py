@@ -21,7 +21,7 @@ from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import Active, no_active
 from palmette.kernels.core.compile import prepared
 from palmette.kernels.core.index import FeatureIndex
-from palmette.kernels.encode.sentence import SentenceCells, encode_sentence
+from palmette.kernels.encode.sentence import NewCells, SentenceCells, encode_sentence, hash_cells
 from palmette.kernels.io import items
 from palmette.kernels.io.items import find_items, make_item_room
 from palmette.structures.chain.data import ONES
@@ -152,6 +152,18 @@ class CellReader:
         self.hash = np.zeros((min(FIRST_CELLS, self.most_cells), max(1, len(views))), np.uint64)
         self.power = np.zeros(self.hash.shape, np.uint64)
         self.column = np.array([view.column for view in views], np.int32)
+        self.views = [np.array(encoder.views_of(column), np.int32) for column in range(self.n_columns)]
+        self._make_room(FIRST_CELLS * 8, FIRST_CELLS)
+
+    def _make_room(self, size: int, texts: int) -> None:
+        """Arrays for so many bytes of new cells, in so many texts."""
+        rows, data, end = np.zeros(2, np.int64), np.zeros(size, np.uint8), np.zeros(texts, np.int64)
+        self.new_rows, self.data, self.end = rows.data, data.data, end.data
+        self.new_cells = [NewCells(rows, data, end, views) for views in self.views]
+        self._prepare_hashing()
+
+    def _prepare_hashing(self) -> None:
+        self.hash_new = [prepared(hash_cells, new, self.hash, self.power) for new in self.new_cells]
 
     def resize(self, most: int) -> None:
         """Make room for so many tokens."""
@@ -231,17 +243,27 @@ class CellReader:
             rows.clear()
 
     def _add(self, column: int, cells: list[str]) -> None:
-        views, hash, power = self.encoder.hashes_of(column, cells)
-        last = self.used + len(cells)
+        texts = self.encoder.texts_of(column, cells)
+        pieces = [b"" if text is None else text.encode() for text in texts]
+        data, last = b"".join(pieces), self.used + len(cells)
         if last > len(self.hash):
             self._enlarge(last)
-        self.hash[self.used : last, views], self.power[self.used : last, views] = hash, power
+        if len(data) > len(self.data) or len(texts) > len(self.end):
+            self._make_room(max(2 * len(data), len(self.data)), max(2 * len(texts), len(self.end)))
+        self.new_rows[0], self.new_rows[1] = self.used, len(cells)
+        self.data[: len(data)] = data
+        end, at = self.end, 0
+        for k, piece in enumerate(pieces):
+            at += len(piece)
+            end[k] = at if texts[k] is not None else -1
+        self.hash_new[column]()
         self.rows[column].update(zip(cells, range(self.used, last), strict=True))
         self.used = last
 
     def _enlarge(self, least: int) -> None:
-        """Make room for so many cells, and for as many again. The calls change with the table, or neither does."""
+        """Make room for so many cells, and for as many again. The calls change with the table, or none does."""
         hash = np.zeros((min(self.most_cells, 2 * least), self.hash.shape[1]), np.uint64)
         power = np.zeros(hash.shape, np.uint64)
         hash[: self.used], power[: self.used] = self.hash[: self.used], self.power[: self.used]
         self.hash, self.power, self.encoders = hash, power, self._calls(hash, power)
+        self._prepare_hashing()
