@@ -251,6 +251,13 @@ def test_errors_and_two_models(page: Any, address: str, tmp_path: Path) -> None:
     assert page.locator(".system").count() == 2
 
 
+def test_large_numbers_are_short_in_small_cells(page: Any, address: str) -> None:
+    opened(page, address, "search")
+    given = [0, 999, 1000, 9750, 9949, 9950, 11140, 999_499, 999_500, 12_300_000]
+    found = page.evaluate("n => import('/static/format.js').then((format) => n.map(format.short))", given)
+    assert found == ["0", "999", "1.0k", "9.8k", "9.9k", "10k", "11k", "999k", "1.0M", "12M"]
+
+
 def test_ten_thousand_errors(page: Any, address: str, tmp_path: Path) -> None:
     data = tmp_path / "many.txt"
     data.write_text("The DT O\nhouse NN B-PP\n\n" * 10_000)
@@ -333,6 +340,9 @@ def test_phones_have_no_sideways_scrolling(browser: Any, address: str, scheme: s
         for view in ("search", "why", "sure", "learnt"):
             opened(page, address, view).wait_for_selector("h2, .trellis")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            if view in ("why", "sure"):  # words of tables are not broken
+                head = page.locator(".readings th").first.bounding_box()
+                assert head["height"] < 40
         page.get_by_role("button", name="colours").click()
         assert page.evaluate("document.documentElement.dataset.theme") == ("light" if scheme == "dark" else "dark")
 

@@ -1,7 +1,7 @@
 // View 5: errors. A labelled file scored; the confusions filter the sentences; two models side by side.
 
 import { h, replace, heading, problem, section, select } from "./dom.js";
-import { counted, percent, whole } from "./format.js";
+import { counted, percent, short, whole } from "./format.js";
 import { heatMap } from "./heat.js";
 import { WindowedList } from "./windowed.js";
 import { compareView } from "./compare.js";
@@ -109,7 +109,7 @@ function confusions(found, state, choose) {
   return section("Confusions", note, order.length ? heatMap({
     rows: order.map((k) => found.labels[k]), columns: order.map((k) => found.labels[k]), size: order.length > 14 ? 28 : 36, slanted: true,
     value: at, shade: (value, r, c) => (r === c ? (value ? 0.16 : 0) : Math.sqrt(value / top)), kind: (r, c) => (r === c ? "teal" : "orange"), chosen,
-    text: (value) => (value ? whole(value) : ""),
+    text: (value) => (value ? short(value) : ""),
     told: (r, c, value) => (r === c ? `${found.labels[order[r]]} right: ${value}` : `${found.labels[order[r]]} taken for ${found.labels[order[c]]}: ${value}`),
     click: (r, c) => r !== c && choose(chosen && chosen[0] === r && chosen[1] === c ? null : [order[r], order[c]]),
     label: "Confusions: rows are gold labels, columns what the model said",

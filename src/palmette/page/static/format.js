@@ -24,6 +24,14 @@ export function whole(value) {
   return value.toLocaleString("en-US");
 }
 
+// In at most four characters, for small cells: 9.8k, 11k.
+export function short(value) {
+  if (value < 1000) return String(value);
+  const power = value < 999_500 ? ["k", 1000] : ["M", 1e6];
+  const share = value / power[1];
+  return `${share < 9.95 ? share.toFixed(1) : Math.round(share)}${power[0]}`;
+}
+
 export function counted(n, one, many = `${one}s`) {
   return `${whole(n)} ${n === 1 ? one : many}`;
 }
