@@ -98,7 +98,7 @@ def _name_of(host: bytes) -> str:
 def _check_kind(path: str, kind: bytes) -> None:
     wanted = b"text/plain" if path.endswith("/columns") else b"application/json"
     if kind != wanted and kind.partition(b";")[0].strip().lower() != wanted:
-        raise Failure(415, f"the content type is {wanted.decode()} here")
+        raise Failure(415, f"the content type is {wanted.decode()} here: send it as a header")
 
 
 class Guard:
