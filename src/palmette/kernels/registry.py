@@ -52,6 +52,7 @@ KERNELS = {
     "number_items": "io.items",
     "look_up_items": "io.items",
     "spell": "encode.spell",
+    "hash_atoms": "encode.word_atoms",
     "intern_cells": "io.columns",
     "split_cells": "io.columns",
     "split_lines": "io.columns",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -73,27 +72,6 @@ class TagCounts(NamedTuple):
     searched: int = 0  # the sentences that exact search was used for
 
 
-class _Readers:
-    """The models that read a stream of blocks. From the second block on they remember words; for one block that would
-    not pay."""
-
-    def __init__(self, model: ChainModel, helpers: Sequence[ChainModel]) -> None:
-        self.models = model, tuple(helpers)
-        self.begun = False
-
-    def next(self) -> tuple[ChainModel, Sequence[ChainModel]]:
-        """The model and its helpers, for the next block."""
-        if not self.begun:
-            self.begun = True
-            return self.models
-        return self._remembering
-
-    @cached_property
-    def _remembering(self) -> tuple[ChainModel, Sequence[ChainModel]]:
-        model, helpers = self.models
-        return model.remembering(), [helper.remembering() for helper in helpers]
-
-
 def tag_file(
     model: ChainModel, source: FilePath, target: FilePath, request: TagRequest, *, threads: int = 1,
     progress: Progress | None = None,
@@ -106,11 +84,8 @@ def tag_file(
     names = model.shape.state_names(model.labels) if request.states else model.labels
     writer = Writer(spec.format, request.output, names, scores=request.scores, confidence=request.confidences)
 
-    readers = _Readers(model, request.helpers)
-
     def work(corpus: Corpus) -> Processed:
-        reader, helpers = readers.next()
-        return _tag_block(reader, writer, with_columns(corpus, helpers, reader), request)
+        return _tag_block(model, writer, with_columns(corpus, request.helpers, model), request)
 
     blocks, encoding = stream_corpus(source, spec), request.written_encoding
     opened = writer.opened
@@ -137,12 +112,9 @@ def nbest_file(
     _check_known(spec, request)
     writer = NBestWriter(spec.format, request.output, model.labels, n, of_no_token(model))
 
-    readers = _Readers(model, request.helpers)
-
     def work(corpus: Corpus) -> Processed:
-        reader, helpers = readers.next()
-        corpus = with_columns(corpus, helpers, reader)
-        lists = nbest_lists(reader, corpus, n, bias, request.mask(corpus, reader))
+        corpus = with_columns(corpus, request.helpers, model)
+        lists = nbest_lists(model, corpus, n, bias, request.mask(corpus, model))
         return Processed(writer.write(corpus, lists), (corpus.n_tokens,))
 
     # The output is n times as large as the input, so blocks are smaller.

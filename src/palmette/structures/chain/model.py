@@ -243,16 +243,9 @@ class ChainModel(Searching):
 
         if threads == 1 or corpus.n_sentences < LEAST_PART * threads:
             return self.decode(corpus, how, bias).labels
-        parts, reader = np.array_split(np.arange(corpus.n_sentences), 4 * threads), self.remembering()
-        work = map_in_order(lambda part: reader.decode(take(corpus, part), how, bias).labels, parts, threads)
+        parts = np.array_split(np.arange(corpus.n_sentences), 4 * threads)
+        work = map_in_order(lambda part: self.decode(take(corpus, part), how, bias).labels, parts, threads)
         return np.concatenate(list(work))
-
-    def remembering(self) -> Self:
-        """The model for many blocks of text: what atoms make of words is remembered from block to block."""
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made.encoder = None if self.encoder is None else self.encoder.remembering()
-        return made
 
     @property
     def searched(self) -> Chain:
