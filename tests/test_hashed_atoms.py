@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.test_atoms import CASES
 
 from palmette.data.corpus import bytes_of, column_of_strings
 from palmette.features.atoms import atom_function, word_atoms
 from palmette.features.hashed_atoms import HashedAtoms, hash_optional
 from palmette.features.type_memo import TypeMemo
+from tests.test_atoms import CASES
 
 CHAINS = ["lower.suffix3", "lower.normal", "normal.short_shape.prefix2", "suffix5.orthography", "number.lower"]
 NAMES = [*word_atoms(), *CHAINS, "test:^[A-Z]", "match_lower:[A-Z]+"]
@@ -82,7 +82,7 @@ def test_a_memo_gives_what_it_was_asked_for_first() -> None:
             column = column_of_strings(cells)
             for own, wanted in zip(memo.hashed(column), _expected(column.types), strict=True):
                 assert np.array_equal(own, wanted)
-    assert memo.known.index.size == 5  # one was too long, fifty too many at once, and then one more found room
+    assert memo.known.places.size == 5  # one was too long, fifty too many at once, and then one more found room
 
 
 def test_a_memo_serves_several_threads() -> None:
@@ -94,4 +94,4 @@ def test_a_memo_serves_several_threads() -> None:
         wanted = hash_optional([cell.lower() for cell in block.types])
         assert np.array_equal(hash[0], wanted[0])
         assert np.array_equal(power[0], wanted[1])
-    assert memo.known.index.size == 4300
+    assert memo.known.places.size == 4300

@@ -445,4 +445,4 @@ def test_remembered_types_hash_as_others(train: Path) -> None:
                 column.__dict__.clear()
         for mine, theirs in zip(*own, strict=True):
             assert np.array_equal(mine, theirs)
-    assert 0 < max(memo.known.index.size for memo in remembering._memos.values()) <= 700
+    assert 0 < max(memo.known.places.size for memo in remembering._memos.values()) <= 700

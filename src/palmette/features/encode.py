@@ -7,7 +7,7 @@ program. A `FeatureIndex` maps the 64-bit key of an attribute's string to its nu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -171,7 +171,9 @@ class Encoder:
         data, offset = bytes_of(in_form(cells, self.unicode))
         start, end = offset[:-1].copy(), offset[1:].copy()
         plain = hash_pieces(data, offset)
-        through = self._memos[column].atoms.of_words(data, start, end) if column in self._memos else ((), ())
+        through: Sequence[Iterable[np.ndarray]] = ((), ())
+        if column in self._memos:
+            through = self._memos[column].atoms.of_words(data, start, end)
         made = np.empty((2, len(cells), len(views)), np.uint64)
         for values, own, atoms in zip(made, plain, through, strict=True):
             rest = iter(atoms)

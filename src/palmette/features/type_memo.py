@@ -25,7 +25,7 @@ SMALLEST = 1 << 12  # places of the table at first
 class Known(NamedTuple):
     """What is remembered at a moment. It does not change: places of further types are written to later."""
 
-    index: FeatureIndex  # from the key of a type to its place
+    places: FeatureIndex  # from the key of a type to its place
     hash: np.ndarray  # u64[atoms, places]
     power: np.ndarray  # u64[atoms, places]
 
@@ -42,7 +42,7 @@ class TypeMemo:
     def hashed(self, column: Column) -> tuple[np.ndarray, np.ndarray]:
         """Hash and power u64[atoms, T] of each type of a column."""
         keys, known = mixed_all(column.hash), self.known
-        places = find_all(known.index, keys)
+        places = find_all(known.places, keys)
         new = np.flatnonzero(places < 0)
         hash, power = (np.take(values, places, axis=1, mode="wrap") for values in known[1:])  # any, for new types
         if new.size:
@@ -57,10 +57,10 @@ class TypeMemo:
             keys, hash, power = keys[kept], hash[:, kept], power[:, kept]
         with self._lock:
             known = self.known
-            before = known.index.size
+            before = known.places.size
             if before + keys.size > self.most:
                 return
-            table, numbers, _, first = add_all(known.index.keys, known.index.numbers, before, keys)
+            table, numbers, _, first = add_all(known.places.keys, known.places.numbers, before, keys)
             fresh = first[before:]  # not those that another thread has added
             stored = []
             for values, own in zip(known[1:], (hash, power), strict=True):

@@ -60,6 +60,8 @@ KERNELS = {
     "join_types": "io.columns",
     "unescaped": "io.attributes",
     "splice": "io.splice",
+    "paste_blocks": "io.lists",
+    "paste_columns": "io.lists",
     "hash_pieces": "core.hashing",
     "mixed_all": "core.hashing",
     "add_all": "core.table",

@@ -17,18 +17,7 @@ from palmette.kernels.core.types import I32, I64, U64, U64_2D, Bool_2D, Bytes, s
 
 # Steps from characters to characters, then those that end in a name, which are the last of an atom
 LOWER, NORMAL, SHAPE, RUNS, PREFIX, SUFFIX = 0, 1, 2, 3, 4, 5
-CAPITAL, ALLCAPS, DIGITS, HYPHEN, PUNCTUATION, NUMBER, DATE, LENGTH, ORTHOGRAPHY, OTHER = (
-    6,
-    7,
-    8,
-    9,
-    10,
-    11,
-    12,
-    13,
-    14,
-    15,
-)
+CAPITAL, ALLCAPS, DIGITS, HYPHEN, PUNCTUATION, NUMBER, DATE, LENGTH, ORTHOGRAPHY, OTHER = range(6, 16)
 
 # Facts about a character, as bits
 IS_UPPER, IS_LOWER, IS_TITLE, IS_DECIMAL, IS_NUMBER, IS_LETTER, IS_WORD, IS_MARK, IS_HYPHEN, IS_ROMAN = (
@@ -235,8 +224,8 @@ def _run(v: int, word: np.ndarray, n: int, p: Atoms) -> tuple[int, int, int]:
     """Take the steps of atom v: (a name, ABSENT, ASKED, or TEXT, and which characters these are)."""
     first, last = 0, n
     for k in range(p.first[v], p.first[v + 1]):
-        step, size = p.step[k], np.int64(p.size[k])
-        if step == PREFIX or step == SUFFIX:
+        step, size = p.step[k], int(p.size[k])
+        if step in (PREFIX, SUFFIX):
             if last - first < size:
                 return ABSENT, 0, 0
             first, last = (first, first + size) if step == PREFIX else (last - size, last)

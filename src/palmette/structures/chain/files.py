@@ -102,7 +102,7 @@ def nbest_file(
     """Write the n best label sequences of each sentence, and return the number of tokens. `output` of the request is
     crfpp, columns or jsonl."""
     from palmette.data.formats.nbest import NBestWriter
-    from palmette.structures.chain.nbest import check_count, nbest_lists, of_no_token
+    from palmette.structures.chain.nbest import check_count, label_lists, of_no_token
 
     check_count(n)
     _check_listed(request)
@@ -114,7 +114,7 @@ def nbest_file(
 
     def work(corpus: Corpus) -> Processed:
         corpus = with_columns(corpus, request.helpers, model)
-        lists = nbest_lists(model, corpus, n, bias, request.mask(corpus, model))
+        lists = label_lists(model, corpus, n, bias, request.mask(corpus, model))
         return Processed(writer.write(corpus, lists), (corpus.n_tokens,))
 
     # The output is n times as large as the input, so blocks are smaller.
