@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from palmette.data.corpus import Corpus, column_of_types
-from palmette.data.files import FilePath
+from palmette.data.files import FilePath, shown
 from palmette.data.formats.confidence import ConfidenceOutput
-from palmette.data.formats.registry import stream_corpus
+from palmette.data.formats.registry import read_corpus, stream_corpus
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.data.formats.write import Writer
+from palmette.data.joined import joined_blocks, without_text
 from palmette.data.labels.mask import LabelMask, mask_from_column
-from palmette.data.stream import BLOCK, Processed, Progress, process_file
+from palmette.data.stream import BLOCK, Processed, Progress, map_in_order, process_file
 from palmette.errors import UsageError, counted
 from palmette.options.spelling import argument, named, spelt
 from palmette.options.states import LabelHistory, Latent
@@ -124,6 +126,25 @@ def nbest_file(
         blocks, work, target, threads=threads, progress=progress, encoding=encoding, flush=request.flush
     )
     return sum(done)
+
+
+def decoded_file(
+    model: ChainModel, source: FilePath, request: TagRequest, *, threads: int = 1
+) -> tuple[Corpus, np.ndarray]:
+    """A file as a corpus without its text, and the labels i32[N] that the model finds. Blocks are read and decoded side
+    by side."""
+    spec = request.reading_spec.resolved(source)
+
+    def work(block: Corpus) -> tuple[Corpus, np.ndarray]:
+        block = with_columns(block, request.helpers, model)
+        return without_text(block), model.decode(block, request.decode, request.biases, cap=request.cap).labels
+
+    # How wide the lines of a ragged file are, all of them tell.
+    blocks = stream_corpus(source, spec) if spec.ragged != "pad" else iter([read_corpus(source, spec)])
+    parts = list(map_in_order(work, blocks, threads))
+    if not parts:
+        return Corpus(np.zeros(1, np.int64), source=shown(source)), np.zeros(0, np.int32)
+    return joined_blocks([corpus for corpus, _ in parts]), np.concatenate([labels for _, labels in parts])
 
 
 def _check(model: ChainModel, request: TagRequest) -> None:
