@@ -131,19 +131,20 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, ThreadOpti
 
     def _from_model(self) -> Tagged:
         """Gold and guess of a labelled file, and how reliable confidences are."""
+        from palmette.data.cell_texts import CellTexts
         from palmette.data.formats.columns_light import Guesses
-        from palmette.data.formats.registry import read_corpus
         from palmette.data.labels.schemes import unseen_scheme
-        from palmette.structures.chain.files import with_columns
 
         assert self.model is not None
         assert self.data is not None
         tagger = load_tagger(self.model, self.quiet, self)
-        corpus = read_corpus(self.data, input_spec(self, tagger, self.data, labelled=True))
-        corpus = with_columns(corpus, [helper.model_ for helper in self.helpers(self.quiet)], tagger.model_)
         bias = biases(self.bias)
-        gold, guess, labels = tagger.gold_and_guess(corpus, bias, self.partial, self.decode, self.n_threads)
-        words = corpus.columns[0].cells() if corpus.columns else []
+        corpus, guess = tagger.decoded_file(
+            self.data, spec=input_spec(self, tagger, self.data, labelled=True), add=self.helpers(self.quiet),
+            threads=self.n_threads, bias=bias, decode=self.decode,
+        )  # fmt: skip
+        gold, guess, labels = tagger.gold_and_guess(corpus, bias, self.partial, guess=guess)
+        words = CellTexts(corpus.columns[0].ids, corpus.columns[0].types) if corpus.columns else []
         calibrated = None
         if self.calibration:
             from palmette.structures.chain.calibrate import reliability_on

@@ -1,4 +1,4 @@
-"""Several corpora as one: the files of a training that is done in memory."""
+"""Several corpora as one: the files of a training that is done in memory, and the blocks of a file."""
 
 from __future__ import annotations
 
@@ -33,6 +33,41 @@ def joined(corpora: Sequence[Corpus]) -> Corpus:
         vectors=first.vectors,
         label_numbers=first.label_numbers,
     )
+
+
+def joined_blocks(blocks: Sequence[Corpus]) -> Corpus:
+    """The corpus whose blocks a stream has read, without the text."""
+    some = [block for block in blocks if block.n_tokens] or list(blocks[:1])
+    whole = joined(some)
+    whole.source, whole.lines, whole.surface = some[0].source, None, None
+    lines = [token_lines(block) for block in some]
+    whole.token_lines = None if any(own is None for own in lines) else np.concatenate(lines)  # type: ignore[arg-type]
+    return whole
+
+
+def without_text(corpus: Corpus) -> Corpus:
+    """A corpus that holds its types and no other part of the text that it was read from."""
+    attributes = corpus.attributes
+    if attributes is not None:
+        attributes = Attributes(attributes.ptr, _compact(attributes.names), attributes.val, attributes.rest)
+    labels = None if corpus.labels is None else _compact(corpus.labels)
+    return Corpus(
+        corpus.offset, [_compact(column) for column in corpus.columns], labels, corpus.label_sets, attributes,
+        source=corpus.source, token_lines=token_lines(corpus), vectors=corpus.vectors,
+        label_numbers=corpus.label_numbers,
+    )  # fmt: skip
+
+
+def _compact(column: Column) -> Column:
+    data, offset = join_types(column.data, column.start, column.end)
+    return Column(column.ids, data, offset[:-1].copy(), offset[1:].copy(), column.hash, column.power)
+
+
+def token_lines(corpus: Corpus) -> np.ndarray | None:
+    """The line i64[N] of each token in its file; None if there is none."""
+    if corpus.lines is not None:
+        return corpus.lines.first_line + corpus.lines.tokens
+    return corpus.token_lines
 
 
 def _check_alike(first: Corpus, other: Corpus) -> None:

@@ -302,15 +302,15 @@ class Tagger(
         bias: dict[str, float] | None = None,
         partial: bool | None = None,
         decode: str = "viterbi",
-        threads: int = 1,
+        guess: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, list[str]]:
         """Gold and guess as numbers i32[N], and the labels that they number (the model's first). Where gold is not
-        fully known (see `certain`), its number means nothing."""
+        fully known (see `certain`), its number means nothing. `guess`: the labels i32[N] if they were found before."""
         model = self._fitted()
         if corpus.labels is None or corpus.n_tokens == 0:
             raise DataError("no labelled sentence to score", file=corpus.source)
         mark_partial_labels(corpus, model.settings.partial if partial is None else partial, model.labels)
-        guess = model.decode_on_threads(corpus, decode, bias, threads)
+        guess = model.decode(corpus, decode, bias).labels if guess is None else guess
         labels = model.labels + [label for label in label_names(corpus) if label not in set(model.labels)]
         gold, sure = known_gold(corpus, labels)
         if sure is not None and not sure.any():

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from palmette.data.files import FilePath
 from palmette.data.formats.spec import FormatSpec
-from palmette.structures.chain.files import TagRequest, nbest_file, tag_file
+from palmette.structures.chain.files import TagRequest, decoded_file, nbest_file, tag_file
 from palmette.structures.chain.model import ChainModel
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from palmette.data.corpus import Corpus
     from palmette.estimators.tagger import Tagger
 
 
@@ -60,6 +63,14 @@ class TaggedFiles:
         (a block per candidate), columns (labels side by side) or jsonl; `known` and `bias` are those of `tag_file`."""
         request = self._request(source, spec, add, options)
         return nbest_file(self._fitted(), source, target, n, request, threads=threads, progress=progress)
+
+    def decoded_file(
+        self, source: FilePath, *, spec: FormatSpec | None = None, add: Sequence[Tagger] = (), threads: int = 1,
+        **options: Any,
+    ) -> tuple[Corpus, np.ndarray]:  # fmt: skip
+        """A file as a corpus, for `gold_and_guess`, and the labels i32[N] that the model finds; with `add` and options
+        as of `tag_file`."""
+        return decoded_file(self._fitted(), source, self._request(source, spec, add, options), threads=threads)
 
     def _request(
         self, source: FilePath, spec: FormatSpec | None, add: Sequence[Tagger], options: dict[str, Any]

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from palmette.data.cell_texts import CellTexts
 from palmette.data.labels.notation import Bare, Grobid
 from palmette.data.labels.schemes import are_chunk_labels, reading
 from palmette.display import drawn_by
@@ -182,14 +183,26 @@ def errors(
     if words is not None and len(words) != len(gold):
         raise UsageError(f"there are {len(words)} words for {len(gold)} labels; expected one word per token")
     wrong = (gold != guess) if known is None else (gold != guess) & known
-    places: dict[tuple[int, int, str | None], list[int]] = {}  # kind -> [count, first token]
-    for i in np.flatnonzero(wrong).tolist():
-        kind = (int(gold[i]), int(guess[i]), None if words is None else words[i])
-        places.setdefault(kind, [0, i])[0] += 1
-    frequent = sorted(places.items(), key=lambda item: (-item[1][0], item[1][1]))[:most]
+    tokens = np.flatnonzero(wrong)
+    ids, n_words = _word_numbers(words, tokens)
+    kinds = (gold[tokens].astype(np.int64) * len(labels) + guess[tokens]) * n_words + ids
+    _, first, counts = np.unique(kinds, return_index=True, return_counts=True)
     found = []
-    for (a, b, word), (count, i) in frequent:
+    for k in np.lexsort((first, -counts))[:most].tolist():
+        i, count = int(tokens[first[k]]), int(counts[k])
+        a, b, word = int(gold[i]), int(guess[i]), None if words is None else words[i]
         # The last sentence that begins at or before i: empty sentences share an offset with the next.
         sentence = int(np.searchsorted(offset, i, side="right")) - 1
         found.append(Mistake(labels[a], labels[b], word, count, sentence, i - int(offset[sentence])))
     return found
+
+
+def _word_numbers(words: Sequence[str] | None, tokens: np.ndarray) -> tuple[np.ndarray, int]:
+    """The words of some tokens as numbers i64[], and how many numbers there are."""
+    if words is None:
+        return np.zeros(tokens.size, np.int64), 1
+    if isinstance(words, CellTexts):
+        return words.ids[tokens], max(1, len(words.types))
+    numbers: dict[str, int] = {}
+    ids = [numbers.setdefault(words[i], len(numbers)) for i in tokens.tolist()]
+    return np.array(ids, np.int64), max(1, len(numbers))

@@ -8,17 +8,18 @@ program. A `FeatureIndex` maps the 64-bit key of an attribute's string to its nu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from palmette.data.corpus import Column, Corpus, bytes_of
 from palmette.data.normal_form import NFC, in_form
 from palmette.errors import TemplateError
-from palmette.features.atoms import atom_function, lexicon_name
+from palmette.features.atoms import Atom, atom_function, lexicon_name
+from palmette.features.hashed_atoms import hash_optional
 from palmette.features.resources import Resources, match
 from palmette.features.templates import LABEL_CONTEXT, Macro, Template, TemplateSet, outside
+from palmette.features.type_memo import TypeMemo
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.core.index import FeatureIndex, hash_index
 from palmette.kernels.encode import encode as kernels
@@ -28,13 +29,8 @@ from palmette.kernels.io.columns import join_types
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import spelt
 
-if TYPE_CHECKING:
-    from palmette.features.type_memo import TypeMemo
-
 LEXICON = "lexicon:"
 ANCHORS = {"here": kernels.HERE, "first": kernels.FIRST, "last": kernels.LAST}
-_MEMO = 1 << 15  # types whose atoms are remembered between corpora
-_REMEMBERED = 256  # bytes of such a type: the memory is for words
 
 
 class View(NamedTuple):
@@ -54,20 +50,16 @@ class Encoder:
         self.unicode = unicode
         self.views = sorted({View(m.column, m.atom) for t in templates.templates for m in t.macros})
         self._functions = {v: self._atom(v.atom) for v in self.views}
-        self._atoms = {v: atom and lru_cache(_MEMO)(atom) for v, atom in self._functions.items()}
-        self._memos: dict[int, TypeMemo] = {}
+        self._memos = {column: TypeMemo(atoms) for column, atoms in self._named_atoms().items()}
         self.programs = {order: self._program(order) for order in (1, 2, 3, LABEL_CONTEXT) if self.of_order(order)}
 
-    def remembering(self) -> Encoder:
-        """An encoder for many blocks, which remembers what atoms make of the types."""
-        from palmette.features.type_memo import TypeMemo
-
-        made = Encoder(self.templates, self.resources, self.unicode)
-        for column in {view.column for view in self.views}:
-            atoms = {v: atom for v, atom in made._atoms.items() if v.column == column and atom is not None}
-            if atoms:
-                made._memos[column] = TypeMemo(atoms)
-        return made
+    def _named_atoms(self) -> dict[int, dict[str, Atom]]:
+        """The atoms of each column by name. They are functions of a cell alone, unlike lexicons."""
+        found: dict[int, dict[str, Atom]] = {}
+        for view, atom in self._functions.items():
+            if atom is not None:
+                found.setdefault(view.column, {})[view.atom] = atom
+        return found
 
     @property
     def n_columns(self) -> int:
@@ -128,7 +120,7 @@ class Encoder:
     def _outside(self, view: View, distance: int) -> str | None:
         if distance == 0:
             return None
-        atom = self._atoms[view] or (lambda cell: cell)
+        atom = self._functions[view] or (lambda cell: cell)
         return outside(self.templates.syntax, distance, atom)
 
     def _literal_texts(self, order: int) -> tuple[Texts, Texts, Texts]:
@@ -146,6 +138,7 @@ class Encoder:
     def cells(self, corpus: Corpus) -> Cells:
         """The hashes of every view of the corpus' types."""
         ids = [self.column(corpus, c).ids for c in range(self.n_columns)]
+        hashed = {c: self._hashed(c, self.column(corpus, c)) for c in self._memos}
         column_of, hashes, powers = [], [], []
         for view in self.views:
             column = self.column(corpus, view.column)
@@ -155,7 +148,7 @@ class Encoder:
                 column_of.append(len(ids))
                 ids.append(matched)
             elif view.atom:
-                hash, power = self._hashed(view, column)
+                hash, power = hashed[view.column][view.atom]
                 column_of.append(view.column)
             else:
                 hash, power = column.hash, column.power
@@ -182,27 +175,20 @@ class Encoder:
         return [cell if atom is None else atom(cell) for cell in in_form(cells, self.unicode) for atom in atoms]
 
     def _values(self, view: View, column: Column) -> list[str | None]:
-        atom, function = self._atoms[view], self._functions[view]
+        atom = self._functions[view]
         assert atom is not None
-        assert function is not None
-        if (column.end - column.start).max(initial=0) > _REMEMBERED:
-            return [(atom if len(cell) <= _REMEMBERED else function)(cell) for cell in column.types]
         return [atom(cell) for cell in column.types]
 
-    def _hashed(self, view: View, column: Column) -> tuple[np.ndarray, np.ndarray]:
-        """Hash and power of each type in a view. The column keeps them where they depend on the type alone: several
-        models may read it, one after the other."""
-        if view.column in self._memos:
-            own: dict[View, tuple[np.ndarray, np.ndarray]] | None = column.__dict__.get("remembered")
-            if own is None:
-                own = column.__dict__["remembered"] = self._memos[view.column].hashed(column)
-            return own[view]
-        if ":" in view.atom:
-            return hash_optional(self._values(view, column))
+    def _hashed(self, c: int, column: Column) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Hash and power of each type of column c, by the name of an atom. The column keeps those that depend on the
+        type alone: several models may read it, one after the other."""
         kept: dict[str, tuple[np.ndarray, np.ndarray]] = column.__dict__.setdefault("atoms", {})
-        if view.atom not in kept:
-            kept[view.atom] = hash_optional(self._values(view, column))
-        return kept[view.atom]
+        memo = self._memos[c]
+        if all(":" not in name and name in kept for name in memo.names):
+            return kept
+        made = dict(zip(memo.names, zip(*memo.hashed(column), strict=True), strict=True))
+        kept.update((name, pair) for name, pair in made.items() if ":" not in name)
+        return made
 
     def _matched(self, view: View, corpus: Corpus) -> tuple[np.ndarray, list[str | None]]:
         lexicon = self.resources.lexicons[view.atom.removeprefix(LEXICON)]
@@ -245,13 +231,6 @@ class Encoder:
 
 def _view(macro: Macro) -> View:
     return View(macro.column, macro.atom)
-
-
-def hash_optional(values: Sequence[str | None]) -> tuple[np.ndarray, np.ndarray]:
-    """Hash and power of each string; power 0 for None."""
-    hash, power = hash_pieces(*bytes_of([value or "" for value in values]))
-    power[[k for k, value in enumerate(values) if value is None]] = 0
-    return hash, power
 
 
 def new_feature_index(capacity: int = 1 << 12) -> FeatureIndex:

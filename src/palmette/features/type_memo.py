@@ -1,69 +1,71 @@
-"""What atoms make of the types of a column, remembered from block to block of a stream: as hashes, for all views of the
-column at once. Words come again in every block, and calling the atoms of a word takes far longer than finding it.
+"""What atoms make of the types of a column, remembered from corpus to corpus: as hashes, for all views of the column at
+once. Words come again in every block of a stream, and in every call of a program that tags.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 
 from palmette.data.corpus import Column
-from palmette.features.encode import View, hash_optional, new_feature_index
+from palmette.features.atoms import Atom
+from palmette.features.hashed_atoms import HashedAtoms
 from palmette.kernels.core.hashing import mixed_all
-from palmette.kernels.core.index import find_all, hash_index
+from palmette.kernels.core.index import FeatureIndex, find_all, hash_index
 from palmette.kernels.core.table import add_all
 
 MOST = 1 << 17  # types that are remembered
+LONG = 256  # bytes of a type that is not: the memory is for words
+SMALLEST = 1 << 12  # places of the table at first
 
-Atom = Callable[[str], str | None]
+
+class Known(NamedTuple):
+    """What is remembered at a moment. It does not change: places of further types are written to later."""
+
+    places: FeatureIndex  # from the key of a type to its place
+    hash: np.ndarray  # u64[atoms, places]
+    power: np.ndarray  # u64[atoms, places]
 
 
 class TypeMemo:
-    """The views of one column through atoms, of the first MOST types that come."""
+    """Atoms of one column, of the first MOST types that come."""
 
-    def __init__(self, atoms: Mapping[View, Atom], most: int = MOST) -> None:
-        self.atoms, self.most = dict(atoms), most
-        self.index = new_feature_index()
-        self.hash = {view: np.zeros(0, np.uint64) for view in atoms}
-        self.power = {view: np.zeros(0, np.uint64) for view in atoms}
+    def __init__(self, atoms: Mapping[str, Atom], most: int = MOST) -> None:
+        self.names, self.atoms, self.most = list(atoms), HashedAtoms(atoms), most
+        index = hash_index(np.zeros(SMALLEST, np.uint64), np.full(SMALLEST, -1, np.int32), 0)
+        self.known = Known(index, *np.zeros((2, len(atoms), SMALLEST // 2), np.uint64))
         self._lock = Lock()  # blocks are encoded on several threads
 
-    def hashed(self, column: Column) -> dict[View, tuple[np.ndarray, np.ndarray]]:
-        """Hash and power of each type of a column in each view."""
-        keys = mixed_all(column.hash)
+    def hashed(self, column: Column) -> tuple[np.ndarray, np.ndarray]:
+        """Hash and power u64[atoms, T] of each type of a column."""
+        keys, known = mixed_all(column.hash), self.known
+        places = find_all(known.places, keys)
+        new = np.flatnonzero(places < 0)
+        hash, power = (np.take(values, places, axis=1, mode="wrap") for values in known[1:])  # any, for new types
+        if new.size:
+            made = self.atoms.of_words(column.data, column.start[new], column.end[new])
+            hash[:, new], power[:, new] = made
+            self._remember(keys[new], *made, kept=column.end[new] - column.start[new] <= LONG)
+        return hash, power
+
+    def _remember(self, keys: np.ndarray, hash: np.ndarray, power: np.ndarray, kept: np.ndarray) -> None:
+        """Add types, unless there are too many."""
+        if not kept.all():
+            keys, hash, power = keys[kept], hash[:, kept], power[:, kept]
         with self._lock:
-            places = find_all(self.index, keys)
-            new = np.flatnonzero(places < 0)
-            made = self._made(column, new)
-            if new.size and self.index.size + new.size <= self.most:
-                places[new] = self._remember(keys[new], made)
-                new = new[:0]
-            out = {}
-            for view in self.atoms:
-                pair = []
-                for known, own in zip((self.hash[view], self.power[view]), made[view], strict=True):
-                    values = known[np.maximum(places, 0)] if known.size else np.zeros(places.size, np.uint64)
-                    if new.size:
-                        values[new] = own
-                    pair.append(values)
-                out[view] = (pair[0], pair[1])
-        return out
-
-    def _made(self, column: Column, types: np.ndarray) -> dict[View, tuple[np.ndarray, np.ndarray]]:
-        """Hash and power of some types i64[], by calling atoms."""
-        data, start, end = column.data, column.start[types].tolist(), column.end[types].tolist()
-        texts = [data[a:b].tobytes().decode() for a, b in zip(start, end, strict=True)]
-        return {view: hash_optional([atom(text) for text in texts]) for view, atom in self.atoms.items()}
-
-    def _remember(self, keys: np.ndarray, made: Mapping[View, tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        """Add types; returns their places i32[]."""
-        before = self.index.size
-        table, numbers, places, first = add_all(self.index.keys, self.index.numbers, before, keys)
-        self.index = hash_index(table, numbers, first.size)
-        fresh = first[before:]  # equal keys are one type
-        for view, (hash, power) in made.items():
-            self.hash[view] = np.concatenate((self.hash[view], hash[fresh]))
-            self.power[view] = np.concatenate((self.power[view], power[fresh]))
-        return places
+            known = self.known
+            before = known.places.size
+            if before + keys.size > self.most:
+                return
+            table, numbers, _, first = add_all(known.places.keys, known.places.numbers, before, keys)
+            fresh = first[before:]  # not those that another thread has added
+            stored = []
+            for values, own in zip(known[1:], (hash, power), strict=True):
+                if first.size > values.shape[1]:
+                    values = np.concatenate((values, np.zeros((len(values), first.size), np.uint64)), axis=1)
+                values[:, before : first.size] = own[:, fresh]
+                stored.append(values)
+            self.known = Known(hash_index(table, numbers, first.size), *stored)

@@ -104,7 +104,7 @@ def hyphen(word: str) -> str | None:
 
 _GREEK_LETTER = re.compile("[\u0370-\u03ff\u1f00-\u1fff]")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_GREEK_NAMES = frozenset(
+GREEK_NAMES = frozenset(
     [
         *(
             "alpha",
@@ -128,7 +128,7 @@ _GREEK_NAMES = frozenset(
 def greek(word: str) -> str | None:
     """A Greek letter, as a character or by its English name: NF-kappaB is none, NF-kappa-B is one."""
     parts = [word] if word.isalpha() else _LETTERS.findall(word)
-    named = any(part.lower() in _GREEK_NAMES for part in parts)
+    named = any(part.lower() in GREEK_NAMES for part in parts)
     return "greek" if named or (not word.isascii() and _GREEK_LETTER.search(word)) else None
 
 
@@ -208,7 +208,7 @@ _WEEKDAYS = (
     *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
     *("mon", "tue", "tues", "wed", "thu", "thur", "thurs", "fri", "sat", "sun"),
 )
-_DATE_WORDS = {**dict.fromkeys(_MONTHS, "month"), **dict.fromkeys(_WEEKDAYS, "weekday")}
+DATE_WORDS = {**dict.fromkeys(_MONTHS, "month"), **dict.fromkeys(_WEEKDAYS, "weekday")}
 
 
 def date(word: str) -> str | None:
@@ -216,7 +216,7 @@ def date(word: str) -> str | None:
         # 12.30 is a decimal number more often than a time of day.
         return None if _first_match(_numbers()[1:2], word) else _first_match(_dates(), word)
     # "may", "march", "sat" and "sun" are other words unless they are written as names.
-    return _DATE_WORDS.get(word.rstrip(".").lower()) if capital(word) else None
+    return DATE_WORDS.get(word.rstrip(".").lower()) if capital(word) else None
 
 
 def _first_match(table: _Table, word: str) -> str | None:

@@ -16,7 +16,7 @@ import numpy as np
 from palmette.data.corpus import Column, Corpus, Lines, bytes_of, offsets_from_lines
 from palmette.data.formats.format import Format, Output
 from palmette.data.formats.jsonl import write_objects
-from palmette.data.formats.labelling import Labelling, token_records
+from palmette.data.formats.labelling import Labelling, RowTexts, token_records
 from palmette.data.formats.ragged import FILLER, RaggedRows, usual_width
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import Cut, after_blank_line
@@ -287,14 +287,13 @@ def _check_spaces(lines: Lines, labels: Sequence[str], source: str) -> None:
         )  # fmt: skip
 
 
-def _rows(corpus: Corpus, labels: Sequence[str]) -> tuple[list[bytes], bytes]:
-    """The lines of the tokens as they are, and their separator."""
+def _rows(corpus: Corpus, labels: Sequence[str]) -> RowTexts:
+    """The lines of the tokens as they are."""
     lines = corpus.lines
     assert lines is not None
     _check_spaces(lines, labels, corpus.source)
-    data = lines.data.tobytes()
-    start, end = lines.start[lines.tokens].tolist(), lines.end[lines.tokens].tolist()
-    return [data[a:b].rstrip(b"\r") for a, b in zip(start, end, strict=True)], bytes([lines.separator])
+    start, end = lines.start[lines.tokens], lines.end[lines.tokens]
+    return RowTexts(lines.data, start, end, bytes([lines.separator]))
 
 
 def replace_cells(lines: Lines, start: np.ndarray, end: np.ndarray, ids: np.ndarray, texts: Sequence[str]) -> bytes:

@@ -6,7 +6,7 @@ reading them. The rules are those of `columns`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ class Guesses(NamedTuple):
     guess: np.ndarray  # i32[N]
     offset: np.ndarray  # i64[S+1]
     labels: list[str]
-    words: list[str]
+    words: Sequence[str]
     known: np.ndarray | None = None  # bool[N]: gold is a single label; None: everywhere
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
-from palmette.data.formats.labelling import Labelling, cell_rows
+from palmette.data.formats.labelling import Labelling, RowTexts, row_texts
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import Cut
 from palmette.data.text import write_text
@@ -18,8 +18,8 @@ from palmette.data.text import write_text
 Parser = Callable[[bytes, int], Corpus]
 """From bytes that end between sentences, and the number of their first line, to a corpus."""
 
-Rows = Callable[[Corpus, Sequence[str]], tuple[list[bytes], bytes]]
-"""From a corpus and all labels to the text before the labels on the line of each token, and the separator."""
+Rows = Callable[[Corpus, Sequence[str]], RowTexts]
+"""From a corpus and all labels to the text before the labels on the line of each token."""
 
 Records = Callable[[Corpus], Iterator[tuple[dict[str, Any], int]]]
 """The JSON objects of a corpus, each with the number of its tokens; one without tokens has no sentence."""
@@ -47,7 +47,7 @@ class Format(NamedTuple):
     parser: Callable[[FormatSpec, str], Parser]  # the second argument names the source in messages
     cut: Cut
     outputs: Mapping[str, Output]  # by name; the first is the default
-    rows: Rows = cell_rows  # for n-best lists in columns
+    rows: Rows = row_texts  # for n-best lists in columns
     records: Records | None = None  # for n-best lists in JSON; None: there are no tokens to write
     relabel: Relabel | None = None  # None: the format has no labels
     # For formats that are not a stream of bytes that can be cut: reads a file, or a folder, as corpora of at most so

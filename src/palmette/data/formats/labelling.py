@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from palmette.data.corpus import Corpus
+from palmette.data.corpus import Column, Corpus
 from palmette.data.formats.confidence import (
     CONFIDENCE,
     NO_CONFIDENCE,
@@ -92,15 +92,39 @@ def check_labels(labels: Sequence[str], format: str) -> None:
         raise UsageError(f"the label {broken!r} holds a TAB or line end: write jsonl instead of {format}")
 
 
-def cell_rows(corpus: Corpus, labels: Sequence[str]) -> tuple[list[bytes], bytes]:
-    """The columns of each token joined by TAB, and the separator before a label."""
+def checked_columns(corpus: Corpus) -> list[Column]:
+    """The columns; DataError if a cell cannot be written in lines."""
     for column in corpus.columns:
         if cell := next(filter(BREAKING.search, column.types), None):
             raise DataError(f"the cell {cell[:20]!r} holds a TAB or a line end", file=corpus.source, hint="write jsonl")
+    return corpus.columns
+
+
+def cell_rows(corpus: Corpus, labels: Sequence[str]) -> tuple[list[bytes], bytes]:
+    """The columns of each token joined by TAB, and the separator before a label."""
     if not corpus.columns:
         return [b""] * corpus.n_tokens, b""
-    cells = zip(*(column.cells() for column in corpus.columns), strict=True)
+    cells = zip(*(column.cells() for column in checked_columns(corpus)), strict=True)
     return ["\t".join(row).encode() for row in cells], b"\t"
+
+
+class RowTexts(NamedTuple):
+    """The text before the labels on the line of each token, data[start:end], and the separator."""
+
+    data: np.ndarray  # u8[]
+    start: np.ndarray  # i64[N]
+    end: np.ndarray  # i64[N]
+    between: bytes
+
+
+def row_texts(corpus: Corpus, labels: Sequence[str]) -> RowTexts:
+    """The columns of each token joined by TAB."""
+    if len(corpus.columns) == 1:
+        (column,) = checked_columns(corpus)
+        return RowTexts(column.data, column.start[column.ids], column.end[column.ids], b"\t")
+    rows, between = cell_rows(corpus, labels)
+    end = np.cumsum([len(row) for row in rows], dtype=np.int64)
+    return RowTexts(np.frombuffer(b"".join(rows) + b"\n", np.uint8), np.append(0, end[:-1]), end, between)
 
 
 def write_cells(given: Labelling) -> bytes:

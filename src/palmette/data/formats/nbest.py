@@ -16,19 +16,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
-from palmette.data.candidate import Labelling
-from palmette.data.corpus import Corpus
+from palmette.data.candidate import Labelling, LabelLists
+from palmette.data.corpus import Corpus, bytes_of
 from palmette.data.formats.jsonl import TAGS
-from palmette.data.formats.labelling import SCORE, check_labels
+from palmette.data.formats.labelling import SCORE, RowTexts, check_labels
 from palmette.data.formats.registry import load_format
 from palmette.errors import UsageError
+from palmette.kernels.io.lists import NEWLINE, Listed, Pieces, paste_blocks, paste_columns
 
 NBEST, PROBABILITY = "nbest", "probability"
 NOTHING = "_"  # in place of the label of a candidate that does not exist
 
 
-Lists = Iterable[Sequence[Labelling]]
+Lists = Iterable[LabelLists]
+"""Those of some sentences of a corpus after the other."""
 
 
 class NBestWriter:
@@ -51,37 +54,60 @@ class NBestWriter:
         return b"".join(NBEST_FORMATS[self.format](self, corpus, lists))
 
 
-def _number(value: float) -> str:
-    return format(value, ".6g")
-
-
 def _blocks(writer: NBestWriter, corpus: Corpus, lists: Lists) -> Iterator[bytes]:
-    rows, between = writer.row.rows(corpus, writer.labels)
-    endings = {label: between + label.encode() + b"\n" for label in writer.labels}
-    for start, candidates in zip(corpus.offset.tolist(), lists, strict=False):
-        own = rows[start : start + len(candidates[0].output)]
-        for rank, one in enumerate(candidates):
-            number = one.score if one.probability is None else one.probability
-            lines = [row + endings[label] for row, label in zip(own, one.output, strict=True)]
-            yield b"".join([f"# {rank} {_number(number)}\n".encode(), *lines, b"\n"])
+    rows = writer.row.rows(corpus, writer.labels)
+    labels = _pieces([f"{rows.between.decode()}{label}\n" for label in writer.labels])
+    heading = [f"# {rank} %.6g\n" for rank in range(writer.n)]
+    forms = ["".join(heading[:n]) for n in range(writer.n + 1)]
+    for own, part in _parts(rows, lists):
+        numbers = part.scores if part.probability is None else part.probability
+        yield paste_blocks(own, _listed(part), _headings(part, forms, [numbers]), labels).tobytes()
 
 
 def _side_by_side(writer: NBestWriter, corpus: Corpus, lists: Lists) -> Iterator[bytes]:
-    rows, between = writer.row.rows(corpus, writer.labels)
-    for start, candidates in zip(corpus.offset.tolist(), lists, strict=False):
-        yield ("# score " + " ".join(_number(one.score) for one in candidates) + "\n").encode()
-        if candidates[0].probability is not None:
-            yield ("# probability " + " ".join(_number(one.probability or 0.0) for one in candidates) + "\n").encode()
-        missing = [NOTHING] * (writer.n - len(candidates))
-        for k, labels in enumerate(zip(*(one.output for one in candidates), strict=True)):
-            cells = (between or b"\t").join(label.encode() for label in (*labels, *missing))
-            yield rows[start + k] + between + cells + b"\n"
-        yield b"\n"
+    rows = writer.row.rows(corpus, writer.labels)
+    first, further = rows.between.decode(), (rows.between or b"\t").decode()
+    labels = _pieces([first + label for label in writer.labels] + [further + x for x in (*writer.labels, NOTHING)])
+    for own, part in _parts(rows, lists):
+        lines = {SCORE: part.scores} | ({} if part.probability is None else {PROBABILITY: part.probability})
+        forms = ["".join(f"# {name}{' %.6g' * n}\n" for name in lines) for n in range(writer.n + 1)]
+        headings = _headings(part, forms, list(lines.values()))
+        yield paste_columns(own, _listed(part), headings, labels, writer.n).tobytes()
+
+
+def _parts(rows: RowTexts, lists: Lists) -> Iterator[tuple[Pieces, LabelLists]]:
+    """Lists with the rows of their tokens."""
+    done = 0
+    for part in lists:
+        last = done + int(part.offset[-1])
+        yield Pieces(rows.data, rows.start[done:last], rows.end[done:last]), part
+        done = last
+
+
+def _listed(part: LabelLists) -> Listed:
+    return Listed(part.offset, part.labels, part.found)
+
+
+def _headings(part: LabelLists, forms: Sequence[str], numbers: Sequence[np.ndarray]) -> Pieces:
+    """The lines before candidates: of a sentence with n of them the form n, filled with its numbers (of all candidates
+    the first, then of all the second). As many lines are a piece as there are kinds of numbers."""
+    there = np.arange(part.scores.shape[1]) < part.found[:, None]  # bool[S, K]
+    table = np.stack(numbers, axis=1)
+    values = table[np.broadcast_to(there[:, None], table.shape)]
+    text = "".join([forms[n] for n in part.found.tolist()]) % tuple(values.tolist())
+    data = np.frombuffer(text.encode() + b"\n", np.uint8)
+    end = np.flatnonzero(data[:-1] == NEWLINE)[len(numbers) - 1 :: len(numbers)] + 1
+    return Pieces(data, np.append(0, end[:-1]), end)
+
+
+def _pieces(texts: Sequence[str]) -> Pieces:
+    data, offset = bytes_of(texts)
+    return Pieces(data, offset[:-1].copy(), offset[1:].copy())
 
 
 def _objects(writer: NBestWriter, corpus: Corpus, lists: Lists) -> Iterator[bytes]:
     assert writer.row.records is not None
-    rest = iter(lists)
+    rest = (candidates for part in lists for candidates in part.candidates(writer.labels))
     for fields, n_tokens in writer.row.records(corpus):
         candidates = [_as_json(one) for one in (next(rest) if n_tokens else [writer.empty])]
         yield msgspec.json.encode(fields | candidates[0] | {NBEST: candidates}) + b"\n"

@@ -64,6 +64,16 @@ class Memo(NamedTuple):
     attribute: I32  # [places]  UNKNOWN, ABSENT or a number
 
 
+class Pairs(NamedTuple):
+    """What the cells of templates of two cells add to a key, for those that are not memoised (pairs of words). The key
+    of a template with the cells a, b is hash[a] * power[b] + hash[b]: a counts from first[m], b from first[m + 1]. Each
+    distance outside the sentence counts as one more type."""
+
+    first: I64  # [M]     the first place of a macro, -1: it is not of such a template
+    hash: U64  # [places]  with the literals beside the cell
+    power: U64  # [places]  0 where the atom is absent
+
+
 class Chunk(NamedTuple):
     """Workspace for the tokens of some sentences."""
 
@@ -99,6 +109,34 @@ def _make_memo(p: Program, c: Cells) -> Memo:
             starts[t] = total
             total += size
     return Memo(starts, factors, np.full(total, UNKNOWN, np.int32))
+
+
+@part
+def _make_pairs(p: Program, c: Cells, memo: Memo) -> Pairs:
+    firsts = np.full(p.row.size, -1, np.int64)
+    E = p.edge_hash.shape[1]
+    total = 0
+    for t in range(p.macro.size - 1):
+        m = p.macro[t]
+        if memo.start[t] < 0 and p.macro[t + 1] - m == 2 and p.anchor[m] == HERE and p.anchor[m + 1] == HERE:
+            for k in range(m, m + 2):
+                firsts[k] = total
+                total += c.start[p.sight[k] + 1] - c.start[p.sight[k]] + E
+    hashes, powers = np.empty(total, np.uint64), np.empty(total, np.uint64)
+    for t in range(p.macro.size - 1):
+        for m in range(p.macro[t], p.macro[t + 1]):
+            if firsts[m] < 0:
+                continue
+            v = p.sight[m]
+            types = c.start[v + 1] - c.start[v]
+            last = m + 1 == p.macro[t + 1]
+            tail_hash, tail_power = (p.tail_hash[t], p.tail_power[t]) if last else (np.uint64(0), np.uint64(1))
+            for k in range(types + E):
+                by = c.power[c.start[v] + k] if k < types else p.edge_power[v, k - types]
+                piece = c.hash[c.start[v] + k] if k < types else p.edge_hash[v, k - types]
+                hashes[firsts[m] + k] = (p.before_hash[m] * by + piece) * tail_power + tail_hash
+                powers[firsts[m] + k] = p.before_power[m] * by * tail_power
+    return Pairs(firsts, hashes, powers)
 
 
 @part
@@ -202,6 +240,45 @@ def _compose_keys(p: Program, c: Cells, text: Range, t: int, memo: Memo, x: Feat
     return waiting
 
 
+@inline
+def _cell_at(ids: np.ndarray, j: int, lo: int, hi: int, outside: int) -> int:
+    """The type of token j; `outside`: the number of the edge itself."""
+    if lo <= j < hi:
+        return np.int64(ids[j])
+    return outside + (j - lo if j < lo else j - hi + 1)
+
+
+@part
+def _compose_pairs(p: Program, c: Cells, text: Range, t: int, pairs: Pairs, x: FeatureIndex, r: Chunk) -> int:
+    """Compute the keys of template t of two cells. Returns how many tokens have one; their places in the table are
+    prefetched."""
+    offset, base, skip, m, R = text.offset, text.offset[text.first], p.skip, p.macro[t], p.edge_hash.shape[1] // 2
+    va, vb = p.sight[m], p.sight[m + 1]
+    ids_a, ids_b, row_a, row_b = c.ids[c.column[va]], c.ids[c.column[vb]], np.int64(p.row[m]), np.int64(p.row[m + 1])
+    edge_a, edge_b = c.start[va + 1] - c.start[va] + R, c.start[vb + 1] - c.start[vb] + R
+    hash_a, power_a = pairs.hash[pairs.first[m] :], pairs.power[pairs.first[m] :]
+    hash_b, power_b = pairs.hash[pairs.first[m + 1] :], pairs.power[pairs.first[m + 1] :]
+    keys, buckets, bits = x.keys, x.first, x.bits
+    out, token, key, places = r.out, r.token, r.key, r.place
+    waiting = 0
+    for s in range(text.first, text.last):
+        lo, hi = offset[s], offset[s + 1]
+        for i in range(lo, min(hi, lo + skip)):
+            out[i - base, t] = ABSENT
+        for i in range(lo + skip, hi):
+            a = _cell_at(ids_a, i + row_a, lo, hi, edge_a)
+            b = _cell_at(ids_b, i + row_b, lo, hi, edge_b)
+            by = power_b[b]
+            if power_a[a] != np.uint64(0) and by != np.uint64(0):
+                h = mixed(hash_a[a] * by + hash_b[b])
+                fetch_early(keys, buckets, bits, h)
+                token[waiting], key[waiting], places[waiting] = i, h, -1
+                waiting += 1
+            else:
+                out[i - base, t] = ABSENT
+    return waiting
+
+
 @part
 def _look_up(x: FeatureIndex, first: np.ndarray, base: int, t: int, memo: Memo, n: int, r: Chunk) -> int:
     """Look up the n keys of template t. Returns the new number of attributes. The index grows if `first` is not
@@ -229,7 +306,9 @@ def _look_up(x: FeatureIndex, first: np.ndarray, base: int, t: int, memo: Memo, 
 
 
 @part
-def _encode_chunk(p: Program, c: Cells, text: Range, x: FeatureIndex, first: np.ndarray, memo: Memo, r: Chunk) -> int:
+def _encode_chunk(
+    p: Program, c: Cells, text: Range, x: FeatureIndex, first: np.ndarray, memo: Memo, pairs: Pairs, r: Chunk
+) -> int:
     """Write the attributes of some sentences to r.out. Returns the new number of attributes.
 
     Templates are processed one after the other, so that their data stays in registers; keys that are not memoised are
@@ -237,9 +316,14 @@ def _encode_chunk(p: Program, c: Cells, text: Range, x: FeatureIndex, first: np.
     access would count a reference, and the loop would be four times slower."""
     A = x.size
     for t in range(p.macro.size - 1):
-        n = _from_memo(p, c, text, t, memo, r)
+        m = p.macro[t]
+        if m < p.macro[t + 1] and pairs.first[m] >= 0:
+            n = _compose_pairs(p, c, text, t, pairs, x, r)
+        else:
+            n = _from_memo(p, c, text, t, memo, r)
+            if n > 0:
+                n = _compose_keys(p, c, text, t, memo, x, n, r)
         if n > 0:
-            n = _compose_keys(p, c, text, t, memo, x, n, r)
             A = _look_up(
                 FeatureIndex(x.keys, x.numbers, A, x.first, x.low, x.bits, x.rest),
                 first,
@@ -273,6 +357,7 @@ def encode(
     ptr = np.empty(N + 1, np.int64)
     att = np.empty(N * T + 1, np.int32)  # one more: an absent attribute is written and then overwritten
     memo = _make_memo(p, c)
+    pairs = _make_pairs(p, c, memo)
     keys, numbers, A, buckets, low, bits, rest = feature_index
     first = np.full(max(1024, A * 2) if grow else 0, -1, np.int64)
     r = _make_chunk(CHUNK, T)
@@ -290,7 +375,7 @@ def encode(
             while A + n * T > first.size:
                 first = np.concatenate((first, np.full(first.size, -1, np.int64)))
         A = _encode_chunk(
-            p, c, Range(offset, s0, s1), FeatureIndex(keys, numbers, A, buckets, low, bits, rest), first, memo, r
+            p, c, Range(offset, s0, s1), FeatureIndex(keys, numbers, A, buckets, low, bits, rest), first, memo, pairs, r
         )
         chunk = r.out
         for i in range(n):

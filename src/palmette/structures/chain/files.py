@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from palmette.data.corpus import Corpus, column_of_types
-from palmette.data.files import FilePath
+from palmette.data.files import FilePath, shown
 from palmette.data.formats.confidence import ConfidenceOutput
-from palmette.data.formats.registry import stream_corpus
+from palmette.data.formats.registry import read_corpus, stream_corpus
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.data.formats.write import Writer
+from palmette.data.joined import joined_blocks, without_text
 from palmette.data.labels.mask import LabelMask, mask_from_column
-from palmette.data.stream import BLOCK, Processed, Progress, process_file
+from palmette.data.stream import BLOCK, Processed, Progress, map_in_order, process_file
 from palmette.errors import UsageError, counted
 from palmette.options.spelling import argument, named, spelt
 from palmette.options.states import LabelHistory, Latent
@@ -73,27 +74,6 @@ class TagCounts(NamedTuple):
     searched: int = 0  # the sentences that exact search was used for
 
 
-class _Readers:
-    """The models that read a stream of blocks. From the second block on they remember words; for one block that would
-    not pay."""
-
-    def __init__(self, model: ChainModel, helpers: Sequence[ChainModel]) -> None:
-        self.models = model, tuple(helpers)
-        self.begun = False
-
-    def next(self) -> tuple[ChainModel, Sequence[ChainModel]]:
-        """The model and its helpers, for the next block."""
-        if not self.begun:
-            self.begun = True
-            return self.models
-        return self._remembering
-
-    @cached_property
-    def _remembering(self) -> tuple[ChainModel, Sequence[ChainModel]]:
-        model, helpers = self.models
-        return model.remembering(), [helper.remembering() for helper in helpers]
-
-
 def tag_file(
     model: ChainModel, source: FilePath, target: FilePath, request: TagRequest, *, threads: int = 1,
     progress: Progress | None = None,
@@ -106,11 +86,8 @@ def tag_file(
     names = model.shape.state_names(model.labels) if request.states else model.labels
     writer = Writer(spec.format, request.output, names, scores=request.scores, confidence=request.confidences)
 
-    readers = _Readers(model, request.helpers)
-
     def work(corpus: Corpus) -> Processed:
-        reader, helpers = readers.next()
-        return _tag_block(reader, writer, with_columns(corpus, helpers, reader), request)
+        return _tag_block(model, writer, with_columns(corpus, request.helpers, model), request)
 
     blocks, encoding = stream_corpus(source, spec), request.written_encoding
     opened = writer.opened
@@ -127,7 +104,7 @@ def nbest_file(
     """Write the n best label sequences of each sentence, and return the number of tokens. `output` of the request is
     crfpp, columns or jsonl."""
     from palmette.data.formats.nbest import NBestWriter
-    from palmette.structures.chain.nbest import check_count, nbest_lists, of_no_token
+    from palmette.structures.chain.nbest import check_count, label_lists, of_no_token
 
     check_count(n)
     _check_listed(request)
@@ -137,12 +114,9 @@ def nbest_file(
     _check_known(spec, request)
     writer = NBestWriter(spec.format, request.output, model.labels, n, of_no_token(model))
 
-    readers = _Readers(model, request.helpers)
-
     def work(corpus: Corpus) -> Processed:
-        reader, helpers = readers.next()
-        corpus = with_columns(corpus, helpers, reader)
-        lists = nbest_lists(reader, corpus, n, bias, request.mask(corpus, reader))
+        corpus = with_columns(corpus, request.helpers, model)
+        lists = label_lists(model, corpus, n, bias, request.mask(corpus, model))
         return Processed(writer.write(corpus, lists), (corpus.n_tokens,))
 
     # The output is n times as large as the input, so blocks are smaller.
@@ -152,6 +126,25 @@ def nbest_file(
         blocks, work, target, threads=threads, progress=progress, encoding=encoding, flush=request.flush
     )
     return sum(done)
+
+
+def decoded_file(
+    model: ChainModel, source: FilePath, request: TagRequest, *, threads: int = 1
+) -> tuple[Corpus, np.ndarray]:
+    """A file as a corpus without its text, and the labels i32[N] that the model finds. Blocks are read and decoded side
+    by side."""
+    spec = request.reading_spec.resolved(source)
+
+    def work(block: Corpus) -> tuple[Corpus, np.ndarray]:
+        block = with_columns(block, request.helpers, model)
+        return without_text(block), model.decode(block, request.decode, request.biases, cap=request.cap).labels
+
+    # How wide the lines of a ragged file are, all of them tell.
+    blocks = stream_corpus(source, spec) if spec.ragged != "pad" else iter([read_corpus(source, spec)])
+    parts = list(map_in_order(work, blocks, threads))
+    if not parts:
+        return Corpus(np.zeros(1, np.int64), source=shown(source)), np.zeros(0, np.int32)
+    return joined_blocks([corpus for corpus, _ in parts]), np.concatenate([labels for _, labels in parts])
 
 
 def _check(model: ChainModel, request: TagRequest) -> None:

@@ -13,7 +13,6 @@ from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.labels.schemes import Transitions
-from palmette.data.stream import map_in_order
 from palmette.errors import DataError, counted
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Chain, Data, Trellis, make_trellis, stride_of
@@ -46,7 +45,6 @@ DECODINGS = {
 }
 MOST_CAP = 10_000_000
 CAP = 1000  # the most paths that exact search visits to prove its answer
-LEAST_PART = 64  # sentences that are worth a thread
 
 
 class Decoded(NamedTuple):
@@ -236,23 +234,6 @@ class ChainModel(Searching):
         labels, confidence, log_z = scoring.most_probable(data, known is not None)
         check_feasible(log_z, corpus)
         return Decoded(labels, np.add.reduceat(np.log(confidence), data.offset[:-1]), None)
-
-    def decode_on_threads(self, corpus: Corpus, how: str, bias: dict[str, float] | None, threads: int) -> np.ndarray:
-        """The labels i32[N] that `decode` finds, by several threads, each with a part of the sentences."""
-        from palmette.data.subset import take
-
-        if threads == 1 or corpus.n_sentences < LEAST_PART * threads:
-            return self.decode(corpus, how, bias).labels
-        parts, reader = np.array_split(np.arange(corpus.n_sentences), 4 * threads), self.remembering()
-        work = map_in_order(lambda part: reader.decode(take(corpus, part), how, bias).labels, parts, threads)
-        return np.concatenate(list(work))
-
-    def remembering(self) -> Self:
-        """The model for many blocks of text: what atoms make of words is remembered from block to block."""
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made.encoder = None if self.encoder is None else self.encoder.remembering()
-        return made
 
     @property
     def searched(self) -> Chain:

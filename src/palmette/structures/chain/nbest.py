@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette.data.candidate import Candidate, Labelling
+from palmette.data.candidate import Candidate, Labelling, LabelLists
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.options.declare import OptionError
@@ -46,12 +46,23 @@ def nbest_lists(
 ) -> Iterator[list[Labelling]]:
     """Of each sentence the n best label sequences, best first; fewer where there are no more. `names`: what the labels
     are called there."""
-    called = np.array([*(model.labels if names is None else names), None], object)[:-1]  # never an array of strings
+    for part in label_lists(model, corpus, n, bias, known):
+        yield from part.candidates(model.labels if names is None else names)
+
+
+def label_lists(
+    model: ChainModel,
+    corpus: Corpus,
+    n: int,
+    bias: dict[str, float] | None = None,
+    known: LabelMask | None = None,
+) -> Iterator[LabelLists]:
+    """The n best label sequences of all sentences as arrays, those of some sentences after the other."""
     check_count(n)
     if not corpus.n_tokens:
         return
     if model.beam:
-        yield from _last_beams(model, corpus, n, bias, known, called)
+        yield _last_beams(model, corpus, n, bias, known)
         return
     check_memory(corpus.offset, model.shape, model.encoder)
     data = model.encode(corpus, known)
@@ -63,39 +74,28 @@ def nbest_lists(
         probability = np.zeros((size, n) if sure else (0, n))
         found = lists.fill(first, last, out, scores, probability, known is not None)
         check_feasible(_padded(scores[:, 0], first, last, corpus.n_sentences), corpus)
-        cuts = (corpus.offset[first : last + 1] - corpus.offset[first]).tolist()
-        for s in range(size):
-            yield [
-                Candidate(
-                    called[out[k, cuts[s] : cuts[s + 1]]].tolist(),
-                    float(scores[s, k]) * model.temperature,
-                    float(probability[s, k]) if probability.size else None,
-                )
-                for k in range(int(found[s]))
-            ]
+        offset = corpus.offset[first : last + 1] - corpus.offset[first]
+        yield LabelLists(offset, out, scores * model.temperature, probability if sure else None, found)
 
 
 def _last_beams(
-    model: ChainModel,
-    corpus: Corpus,
-    n: int,
-    bias: dict[str, float] | None,
-    known: LabelMask | None,
-    called: np.ndarray,
-) -> Iterator[list[Labelling]]:
+    model: ChainModel, corpus: Corpus, n: int, bias: dict[str, float] | None, known: LabelMask | None
+) -> LabelLists:
     """What the last beam holds of each sentence, best first. Hidden states: of equal labels only the first."""
     weights, data, seen = model.weights(bias), model.encode(corpus, known), model.encode_contexts(corpus)
     most = min(n, model.beam) if weights.chain.plain else model.beam
     out, scores, found = beam_lists(weights, data, seen, model.beam_search, most, known is not None)
     check_feasible(scores[:, 0], corpus, model.beam)
     labels = weights.chain.label_of[out]
-    for s, (lo, hi) in enumerate(pairwise(corpus.offset.tolist())):
-        first: dict[bytes, int] = {}
-        for k in range(int(found[s])):
-            first.setdefault(labels[k, lo:hi].tobytes(), k)
-        yield [
-            Candidate(called[labels[k, lo:hi]].tolist(), float(scores[s, k]), None) for k in list(first.values())[:n]
-        ]
+    if not weights.chain.plain:
+        for s, (lo, hi) in enumerate(pairwise(corpus.offset.tolist())):
+            first: dict[bytes, int] = {}
+            for k in range(int(found[s])):
+                first.setdefault(labels[k, lo:hi].tobytes(), k)
+            kept = list(first.values())[:n]
+            m = found[s] = len(kept)
+            labels[:m, lo:hi], scores[s, :m] = labels[kept, lo:hi], scores[s, kept]
+    return LabelLists(corpus.offset, labels[:n].copy(), scores[:, :n], None, found)
 
 
 def _slices(offset: np.ndarray, most: int) -> Iterator[tuple[int, int]]:

@@ -201,8 +201,7 @@ def fit_out_of_core(
     check_compiled("training")
     threads = request.n_threads
     encoder = encoder_of(request)
-    remembering = None if encoder is None else encoder.remembering()
-    survey = Survey(source, remembering, request.settings.unicode, scratch)
+    survey = Survey(source, encoder, request.settings.unicode, scratch)
     survey.run(chain([begun[0]], begun[1]), threads)
     blocks, whole = LabelBlocks(survey.labels, survey.offset()), _stand_in(survey)
     settled = _settled(survey, blocks, whole, request)

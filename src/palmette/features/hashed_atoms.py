@@ -1,0 +1,137 @@
+"""Hashes of what atoms make of words: by a kernel where it knows the answer, else by the functions of the atoms.
+
+The kernel (`kernels/encode/word_atoms.py`) has the atoms of `wordforms` that named template sets use, for words in
+characters below U+0800: Latin, Greek, Cyrillic, Hebrew and Arabic letters among them. Its tables are made from Python's
+own facts about characters. It asks for all other words and atoms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from palmette.data.corpus import bytes_of
+from palmette.features.atoms import Atom
+from palmette.kernels.core.hashing import hash_pieces
+from palmette.kernels.encode import word_atoms as kernels
+
+WIDE = 0x800  # characters of at most two bytes
+_STEPS: dict[str, tuple[tuple[int, int], ...]] = {
+    "lower": ((kernels.LOWER, 0),),
+    "normal": ((kernels.NORMAL, 0),),
+    "shape": ((kernels.SHAPE, 0),),
+    "short_shape": ((kernels.SHAPE, 0), (kernels.RUNS, 0)),
+    **{f"prefix{n}": ((kernels.PREFIX, n),) for n in range(1, 6)},
+    **{f"suffix{n}": ((kernels.SUFFIX, n),) for n in range(1, 10)},
+}
+_LAST = {
+    "capital": kernels.CAPITAL,
+    "allcaps": kernels.ALLCAPS,
+    "digits": kernels.DIGITS,
+    "hyphen": kernels.HYPHEN,
+    "punctuation": kernels.PUNCTUATION,
+    "number": kernels.NUMBER,
+    "date": kernels.DATE,
+    "length": kernels.LENGTH,
+    "orthography": kernels.ORTHOGRAPHY,
+}
+
+
+class HashedAtoms:
+    """Some atoms, by their names."""
+
+    def __init__(self, atoms: Mapping[str, Atom]) -> None:
+        self.functions = list(atoms.values())
+        steps = [_steps(name) for name in atoms]
+        self._first = np.cumsum([0, *map(len, steps)]).astype(np.int64)
+        flat = [step for own in steps for step in own]
+        self._step = np.array([step for step, _ in flat], np.int32)
+        self._size = np.array([size for _, size in flat], np.int32)
+        self._of_limit: dict[int, kernels.Atoms] = {}
+
+    def of_words(self, data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Hash and power u64[atoms, words] of each atom of the words data[start:end]; power 0 where it is absent."""
+        wide = bool(data.size) and int(data.max()) >= kernels.ASCII
+        hash, power, asked = kernels.hash_atoms(self._atoms(WIDE if wide else kernels.ASCII), data, start, end)
+        some = np.flatnonzero(asked.any(axis=0))
+        if some.size:
+            places = zip(start[some].tolist(), end[some].tolist(), strict=True)
+            texts = [data[a:b].tobytes().decode() for a, b in places]
+            for v, function in enumerate(self.functions):
+                which = np.flatnonzero(asked[v, some])
+                if which.size:
+                    words = texts if which.size == some.size else [texts[k] for k in which.tolist()]
+                    hash[v, some[which]], power[v, some[which]] = hash_optional([function(word) for word in words])
+        return hash, power
+
+    def _atoms(self, limit: int) -> kernels.Atoms:
+        """The atoms with tables of the characters below a limit."""
+        if limit not in self._of_limit:
+            self._of_limit[limit] = kernels.Atoms(self._first, self._step, self._size, *_tables(limit), *_names())
+        return self._of_limit[limit]
+
+
+def hash_optional(values: Sequence[str | None]) -> tuple[np.ndarray, np.ndarray]:
+    """Hash and power of each string; power 0 for None."""
+    hash, power = hash_pieces(*bytes_of([value or "" for value in values]))
+    power[[k for k, value in enumerate(values) if value is None]] = 0
+    return hash, power
+
+
+def _steps(name: str) -> list[tuple[int, int]]:
+    """An atom, or a chain of atoms, as steps of the kernel, which asks for those that it does not have."""
+    *before, last = name.split(".")
+    if all(atom in _STEPS for atom in before) and (last in _STEPS or last in _LAST):
+        own = _STEPS[last] if last in _STEPS else ((_LAST[last], 0),)
+        return [*(step for atom in before for step in _STEPS[atom]), *own]
+    return [(kernels.OTHER, 0)]
+
+
+@cache
+def _tables(limit: int) -> tuple[np.ndarray, ...]:
+    """Lower case, normal form, shape and facts of the characters below a limit, i32[limit] each."""
+    from palmette.features.wordforms import normal, shape
+
+    characters = [chr(code) for code in range(limit)]
+    lower = [_lower(character, limit) for character in characters]
+    normals, shapes = (list(map(ord, make("".join(characters)))) for make in (normal, shape))
+    facts = [_facts(character) for character in characters]
+    return tuple(np.array(table, np.int32) for table in (lower, normals, shapes, facts))
+
+
+def _lower(character: str, limit: int) -> int:
+    """A character in lower case; -1 if that is not one character, or depends on its neighbours, as of the sigma."""
+    made = character.lower()
+    return ord(made) if len(made) == 1 and ord(made) < limit and character != "\u03a3" else -1
+
+
+def _facts(character: str) -> int:
+    import re
+    import unicodedata
+
+    upper = character.isupper()
+    found: dict[int, Any] = {
+        kernels.IS_UPPER: upper,
+        kernels.IS_LOWER: character.islower(),
+        kernels.IS_TITLE: character.istitle() and not upper,
+        kernels.IS_DECIMAL: character.isdecimal(),
+        kernels.IS_NUMBER: character.isnumeric(),
+        kernels.IS_LETTER: character.isalpha(),
+        kernels.IS_WORD: re.match(r"\w", character),
+        kernels.IS_MARK: unicodedata.category(character)[0] in "PS",
+        kernels.IS_HYPHEN: character == "-",
+        kernels.IS_ROMAN: character in "MDCLXVI",
+    }
+    return sum(fact for fact, holds in found.items() if holds)
+
+
+@cache
+def _names() -> tuple[np.ndarray, ...]:
+    """Hash and power of the names that words get, and the hashes of the words that are looked up."""
+    from palmette.features.wordforms import DATE_WORDS, GREEK_NAMES
+
+    looked_up = (hash_optional(sorted(words))[0] for words in (DATE_WORDS, GREEK_NAMES))
+    return (*hash_optional(kernels.NAMES), *looked_up)
