@@ -6,7 +6,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from bench import latent, serve
+from bench import latent, serve, udpipe_page
 from bench.downstream import command as downstream
 from bench.measure import HERE, load, median
 
@@ -144,6 +144,8 @@ def write_report() -> None:
     fill(HERE.parent / "docs" / "latent.md", latent.table(_result("latent")))
     fill(HERE.parent / "docs" / "usage.md", "\n".join(serve.table(_result("serve"))), SERVE)
     fill(HERE.parent / "docs" / "sklearn_crfsuite.md", downstream.page(_result("downstream")), DOWNSTREAM)
+    fill(HERE.parent / "docs" / "pipeline.md", udpipe_page.page(_result("udpipe")), udpipe_page.MARKS)
+    fill(HERE.parent / "README.md", udpipe_page.sentence(_result("udpipe")), udpipe_page.README_MARKS)
     draw(HERE.parent / "docs" / "images" / "bench.png")
     print(table())
 

@@ -1,9 +1,10 @@
 """Language pipelines beside UDPipe 1, trained on the same treebanks in the same run, on the same test text.
 
 Both go from file to file, from raw text and from gold tokens, and the official scorer of the CoNLL 2018 shared task
-judges both. UDPipe gets its authors' settings (`udpipe_rival`); its models take hours, so they stay in bench/out/udpipe
-and are used again. English-EWT is a benchmark of its own, beside published figures of UDPipe; beside a trained one too
-if `python -m bench.udpipe_rival ewt` has made it.
+judges both. UDPipe gets its authors' settings, for fewer passes (`udpipe_rival`); what is trained of it stays in
+bench/out/udpipe and is used again. `udpipe-ours` trains and measures ours alone, beside the figures of UDPipe in the
+record. English-EWT is a benchmark of its own, beside published figures of UDPipe; beside a trained one too if
+`python -m bench.udpipe_rival ewt` has made it. `python -m bench report` writes the tables of the pages (`udpipe_page`).
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from typing import Any
 
 from bench import udpipe_rival
 from bench.measure import keep, load, process
+from bench.udpipe_page import OURS, RIVAL
 from palmette import Pipeline, read_treebank
 from palmette.data.split_text import gold_split
 
 METRICS = ("Tokens", "Sentences", "Words", "UPOS", "XPOS", "UFeats", "AllTags", "Lemmas", "UAS", "LAS", "CLAS", "MLAS",
            "BLEX")  # fmt: skip
-OF_TREES = ("UAS", "LAS", "CLAS", "MLAS", "BLEX")
 TITLES = {"vi": "Vietnamese-VTB", "tr": "Turkish-IMST", "ewt": "English-EWT"}
 INPUTS = {"raw": "text", "gold tokens": "conllu"}
 # UDPipe 1.2 with its model of UD 2.5 on EWT's test data, as others measured it.
@@ -31,44 +32,56 @@ PUBLISHED = {
     "gold tokens": {"UPOS": 94.4, "UFeats": 95.4, "Lemmas": 96.4, "UAS": 84.4, "LAS": 81.1},
     "words_per_second": "1,800-2,300",
 }
+OUT = udpipe_rival.OUT
 Side = dict[str, Any]
 Runner = Callable[[Path, Path], None]
 
 
-def bench_udpipe(data: Path, times: int) -> None:
-    """Beside those parts of UDPipe that were trained before, if any; else all of them are trained now."""
-    for name in ("vi", "tr"):
-        there = udpipe_rival.parts_made(name)
-        _treebank(name, data, times, udpipe_rival.made(name) if there else udpipe_rival.trained(name, data))
+def bench_udpipe(name: str, data: Path, times: int) -> None:
+    """Both sides of a treebank."""
+    _treebank(name, data, times, lambda: _trained_rival(name, data))
+
+
+def bench_udpipe_ours(data: Path, times: int) -> None:
+    """Our side of Turkish and Vietnamese, beside the figures of UDPipe that the record has."""
+    for name in ("tr", "vi"):
+        _treebank(name, data, times, lambda: None)
 
 
 def bench_udpipe_ewt(data: Path, times: int) -> None:
-    _treebank("ewt", data, times, udpipe_rival.made("ewt") if udpipe_rival.parts_made("ewt") else None)
+    _treebank("ewt", data, times, lambda: _trained_rival("ewt", data) if udpipe_rival.is_made("ewt") else None)
 
 
-def _treebank(name: str, data: Path, times: int, rival: Side | None) -> None:
+def _trained_rival(name: str, data: Path) -> tuple[Side, dict[str, Runner]]:
+    return udpipe_rival.trained(name, data, udpipe_rival.LENGTHS[name]), _rival_runners(name)
+
+
+def _treebank(name: str, data: Path, times: int, rival: Callable[[], tuple[Side, dict[str, Runner]] | None]) -> None:
     """Train ours, run both, print, and keep the figures beside those of other treebanks."""
     gold = data / f"{udpipe_rival.FILES[name]}-test.conllu"
     inputs = _inputs(name, gold)
-    found = {"palmette": _ours(name, data)}
-    runners = {"palmette": _our_runners(found["palmette"].pop("model"))}
-    if rival is not None:
-        found["UDPipe 1"], runners["UDPipe 1"] = rival, _rival_runners(name)
-    for side, works in runners.items():
-        found[side] |= _measured(side, name, works, inputs, gold, times)
+    before = (load("udpipe") or {"result": {}})["result"]
+    sides: dict[str, tuple[Side, dict[str, Runner]]] = {OURS: _ours(name, data)}
+    if (other := rival()) is not None:
+        sides[RIVAL] = other
+    found = {key: side for key, side in before.get(TITLES[name], {}).items() if key == RIVAL}
+    for side, (costs, works) in sides.items():
+        found[side] = costs | {"date": time.strftime("%Y-%m-%d")}
+        found[side] |= _measured(OUT / f"{name}-{side}", works, inputs, gold, times)
+    found = {side: found[side] for side in (OURS, RIVAL) if side in found}
     if name == "ewt":
         found["published"] = PUBLISHED
     print_table(TITLES[name], found)
     if name == "ewt":
         print("published: UDPipe 1.2 with its model of UD 2.5, as others measured it")
-    before = load("udpipe")
-    keep("udpipe", {**(before["result"] if before else {}), "udpipe": version("ufal.udpipe"), TITLES[name]: found})
+    used = version("ufal.udpipe") if RIVAL in sides else before.get("udpipe", "")
+    keep("udpipe", {**before, "udpipe": used, TITLES[name]: found})
 
 
 def _inputs(name: str, gold: Path) -> dict[str, Path]:
     """The test data as raw text, and as words without annotations."""
-    udpipe_rival.OUT.mkdir(parents=True, exist_ok=True)
-    text, words = (udpipe_rival.OUT / f"{name}-test.{kind}" for kind in ("txt", "conllu"))
+    OUT.mkdir(parents=True, exist_ok=True)
+    text, words = (OUT / f"{name}-test.{kind}" for kind in ("txt", "conllu"))
     text.write_text(gold_split(read_treebank(gold)).text, encoding="utf-8")
     blank = []
     for line in gold.read_text(encoding="utf-8").split("\n"):
@@ -80,15 +93,15 @@ def _inputs(name: str, gold: Path) -> dict[str, Path]:
     return {"raw": text, "gold tokens": words}
 
 
-def _ours(name: str, data: Path) -> Side:
+def _ours(name: str, data: Path) -> tuple[Side, dict[str, Runner]]:
     """A pipeline trained by the command, in a process of its own."""
-    model = udpipe_rival.OUT / f"{name}.palm"
+    model = OUT / f"{name}.palm"
     train, dev = (str(data / f"{udpipe_rival.FILES[name]}-{part}.conllu") for part in ("train", "dev"))
     print(f"training Palmette on {TITLES[name]}", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "palmette", "pipeline", "train", train, "--dev", dev, "-o", str(model), "-q"]
     took, cpu, peak = process(command)
     size = model.stat().st_size / 1e6
-    return {"model": model, "seconds": took, "cpu": cpu, "megabytes": peak, "model_megabytes": size}
+    return {"seconds": took, "cpu": cpu, "megabytes": peak, "model_megabytes": size}, _our_runners(model)
 
 
 def _our_runners(model: Path) -> dict[str, Runner]:
@@ -102,54 +115,33 @@ def _our_runners(model: Path) -> dict[str, Runner]:
 
 
 def _rival_runners(name: str) -> dict[str, Runner]:
-    """Of the kinds of input that the parts which were trained can read."""
-    there = udpipe_rival.parts_made(name)
-
     def runner(source: str) -> Runner:
         made = udpipe_rival.pipeline(name, source)
 
         def work(given: Path, target: Path) -> None:
-            found = made.process(given.read_text(encoding="utf-8"))
-            target.write_text(found if "parser" in there else _with_any_tree(found), encoding="utf-8")
+            target.write_text(made.process(given.read_text(encoding="utf-8")), encoding="utf-8")
 
         return work
 
-    works = {"gold tokens": runner("conllu")}
-    return {"raw": runner("tokenize"), **works} if "tokenizer" in there else works
-
-
-def _with_any_tree(conllu: str) -> str:
-    """The scorer reads trees only: where there is no parser, all words depend on the first one, and their scores are
-    left out."""
-    lines = []
-    for line in conllu.split("\n"):
-        cells = line.split("\t")
-        if len(cells) == 10 and cells[0].isdigit():
-            cells[6:8] = ("0", "root") if cells[0] == "1" else ("1", "dep")
-        lines.append("\t".join(cells))
-    return "\n".join(lines)
+    return {"raw": runner("tokenize"), "gold tokens": runner("conllu")}
 
 
 def _ignored(result: object) -> None:
     pass
 
 
-def _measured(
-    side: str, name: str, works: dict[str, Runner], inputs: dict[str, Path], gold: Path, times: int
-) -> Side:  # fmt: skip
+def _measured(out: Path, works: dict[str, Runner], inputs: dict[str, Path], gold: Path, times: int) -> Side:
     """Scores of each kind of input, and words of gold a second of CPU: the best of all runs."""
     found: Side = {"words_per_second": {}}
-    parses = side != "UDPipe 1" or "parser" in udpipe_rival.parts_made(name)
     for what, work in works.items():
-        source = inputs[what.removesuffix(", greedy")]
-        target = udpipe_rival.OUT / f"{name}-{side}-{what}.conllu"
+        source, target = inputs[what.removesuffix(", greedy")], Path(f"{out}-{what}.conllu")
         best = float("inf")
         for _ in range(times):
             begun = time.process_time()
             work(source, target)
             best = min(best, time.process_time() - begun)
         scores = official(gold, target)
-        found[what] = {metric: 100 * scores[metric].f1 for metric in METRICS if parses or metric not in OF_TREES}
+        found[what] = {metric: 100 * scores[metric].f1 for metric in METRICS}
         found["words_per_second"][what] = scores["Words"].gold_total / best
     return found
 

@@ -14,6 +14,8 @@ argument after a colon, `cluster:brown:4`; in a chain they come last.
     shape          X upper, x lower, 9 digit, c letter without case, others
                    stay: IL-2a -> XX-9x
     short_shape    the shape with runs collapsed: IL-2a -> X-9x
+    skeleton       lower case, vowels become *: endings that differ by vowel
+                   harmony are one: evlerinde -> *vl*r*nd*
     prefix1..5     the first characters as they are written; absent if the word
                    is shorter
     suffix1..9     the last characters, likewise

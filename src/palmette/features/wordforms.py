@@ -38,7 +38,18 @@ def _shape_of(character: str) -> str:
     return "c" if unicodedata.category(character)[0] in "LM" else character
 
 
+_VOWELS = frozenset("aeiouyıøæœəаеёиоуыэюяіїєαεηιουω")
+
+
+def _without_vowel(character: str) -> str:
+    """`*` for a vowel with or without accents, else the small letter. In й and ў the accent makes a consonant."""
+    small = character.lower()
+    base = small if small in ("й", "ў") else unicodedata.normalize("NFD", small)[:1]
+    return "*" if base in _VOWELS else small
+
+
 _SHAPE = _Translation(_shape_of)
+_SKELETON = _Translation(_without_vowel)
 _ZEROS = _Translation(lambda character: "0" if character.isdecimal() else character)
 
 
@@ -56,6 +67,11 @@ def short_shape(word: str) -> str:
 def normal(word: str) -> str:
     """B-52 -> B-00"""
     return word.translate(_ZEROS)
+
+
+def skeleton(word: str) -> str:
+    """evlerinde -> *vl*r*nd*: endings that differ by vowel harmony are one."""
+    return word.translate(_SKELETON)
 
 
 _LENGTHS = ("0", "1", "2", "3", "4", "5", "6-7", "6-7", "8-10", "8-10", "8-10", *["11-15"] * 5)
@@ -319,6 +335,7 @@ WORD_ATOMS: dict[str, Callable[[str], str | None]] = {
     "normal": normal,
     "shape": shape,
     "short_shape": short_shape,
+    "skeleton": skeleton,
     **{f"prefix{n}": _prefix(n) for n in range(1, 6)},
     **{f"suffix{n}": _suffix(n) for n in range(1, 10)},
     "capital": capital,

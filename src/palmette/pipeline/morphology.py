@@ -40,7 +40,8 @@ PARTS = {
 }
 CONTEXTS = {
     "wide": "two words to each side, and pairs of words",
-    "near": "the words beside it, each by itself",  # for treebanks that are small or whose words change much
+    # For treebanks that are small or whose words change much
+    "near": "the words beside it, each by itself, and endings without their vowels",
 }
 PASSES = 8
 CAP = 0.1
@@ -71,6 +72,10 @@ U67:%x[0,0,lower]/%x[1,1]
 _LONG_SUFFIXES = "".join(f"U{62 + n}:%x[0,0,lower.suffix{n}]\n" for n in range(6, 10)) + "".join(
     f"U{71 + n}:%x[0,1]/%x[0,0,lower.suffix{n}]\n" for n in (1, *range(4, 10))
 )
+# Endings that vowel harmony changes are one without their vowels.
+_SKELETONS = "".join(
+    f"U{80 + n}:%x[0,0,skeleton.suffix{n}]\nU{90 + n}:%x[0,1]/%x[0,0,skeleton.suffix{n}]\n" for n in range(2, 10)
+)
 
 
 _PLACE = re.compile(r"%x\[(-?\d+),(\d+)")
@@ -79,7 +84,9 @@ _PLACE = re.compile(r"%x\[(-?\d+),(\d+)")
 def templates_text(context: str = "wide") -> str:
     """The templates of one of CONTEXTS, in the syntax of CRF++."""
     text = named_text("pos", 0, 1) + _TAG_TEXT + _LONG_SUFFIXES
-    return text if context == "wide" else "".join(line for line in text.splitlines(True) if _is_near(line))
+    if context == "wide":
+        return text
+    return "".join(line for line in text.splitlines(True) if _is_near(line)) + _SKELETONS
 
 
 def _is_near(line: str) -> bool:

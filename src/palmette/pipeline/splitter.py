@@ -24,8 +24,8 @@ from palmette.errors import DataError, ModelError, not_fitted
 from palmette.pipeline.capitals import Capitals, learn_capitals
 from palmette.pipeline.chains import compacted, label_numbers, packed_chains, unpacked_chains
 from palmette.pipeline.multiword import Multiword, learn_multiword
-from palmette.pipeline.split_blocks import BLOCK, BlockReader, Tokens, tokens_of
-from palmette.pipeline.split_training import LABELS, learn_marks, marked_corpus
+from palmette.pipeline.split_blocks import BLOCK, SENTENCE, BlockReader, Tokens, tokens_of
+from palmette.pipeline.split_training import BIASES, LABELS, learn_marks, marked_corpus
 from palmette.pipeline.unit_columns import N_COLUMNS, UnitReader, UnitText
 from palmette.pipeline.units import UnitRule, cells_of, codes_of, learn_units
 from palmette.structures.chain.model import ChainModel
@@ -63,7 +63,7 @@ class Splitter:
     def fit(
         self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None, threads: int = 1
     ) -> Self:
-        """Learn from a treebank with its text. Development data does not change what is learnt."""
+        """Learn from a treebank with its text. Development data chooses how readily sentences end."""
         split = gold_split(treebank)
         if not split.n_sentences:
             raise DataError("no sentence to learn from", file=treebank.corpus.source)
@@ -74,11 +74,26 @@ class Splitter:
         self.reader = UnitReader(rule, learn_capitals(split, units))
         self.multiword = learn_multiword(split, seed=self.seed)
         self.model = learn_marks(split, self.reader, progress, passes=self.passes, seed=self.seed)
-        return self._ready()
+        self._ready()
+        self._choose_bias(dev)
+        return self
 
     def _ready(self) -> Self:
         self._marks = np.array([LABELS.index(label) for label in self.model.labels])
         return self
+
+    def _choose_bias(self, dev: Treebank | None) -> None:
+        """Of BIASES the one with which most sentences of the development data are found; the first one without."""
+
+        def found(bias: float) -> float:
+            self.model.bias = {LABELS[SENTENCE]: bias}
+            return sentence_f1(gold, self.split(gold.text))
+
+        best = BIASES[0]
+        if dev is not None and dev.n_tokens and LABELS[SENTENCE] in self.model.labels:
+            gold = gold_split(dev)
+            best = max(BIASES, key=found)  # the first of equals
+        self.model.bias = {LABELS[SENTENCE]: best} if LABELS[SENTENCE] in self.model.labels else {}
 
     def compact(self, dev: Treebank | None, most_loss: float) -> None:
         """Make the models small, with at most so many points lost in the accuracy of units on development data; without
@@ -160,6 +175,16 @@ class Splitter:
         made.model = models[MARKS]
         made.multiword = Multiword.from_stored(stored.multiword, words, source)
         return made._ready()
+
+
+def sentence_f1(gold: SplitText, found: SplitText) -> float:
+    """F1 of the sentences of a text, as the CoNLL 2018 shared task counts them."""
+    sides = (
+        set(zip(one.start[one.sentence[:-1]].tolist(), one.end[one.sentence[1:] - 1].tolist(), strict=True))
+        for one in (gold, found)
+    )
+    a, b = sides
+    return 2 * len(a & b) / (len(a) + len(b))
 
 
 def _report(split: SplitText, source: str) -> None:

@@ -53,8 +53,13 @@ U77:%x[0,0,lower.suffix3]/%x[0,0,short_shape]
 U78:%x[0,0,lower]/%x[-1,0,short_shape]/%x[1,0,short_shape]
 U79:%x[-2,0,short_shape]/%x[-1,0,short_shape]/%x[0,0,short_shape]/%x[1,0,short_shape]/%x[2,0,short_shape]
 """
-# Where words are made of many pieces, unknown ones are known by long endings, and by their stems
-_AFFIXES = "U80:%x[0,0,lower.prefix5]\n" + "".join(f"U{75 + n}:%x[0,0,lower.suffix{n}]\n" for n in range(6, 10))
+# Where words are made of many pieces, unknown ones are known by long endings, also if vowel harmony has changed them,
+# and by their stems
+_AFFIXES = (
+    "U80:%x[0,0,lower.prefix5]\n"
+    + "".join(f"U{75 + n}:%x[0,0,lower.suffix{n}]\n" for n in range(6, 10))
+    + "".join(f"U{88 + n}:%x[0,0,skeleton.suffix{n}]\n" for n in range(2, 10))
+)
 
 
 class Way(NamedTuple):
