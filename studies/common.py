@@ -61,7 +61,7 @@ def cost_of(cell: Cell) -> float | None:
 # Where docs/studies/claims.md lists the claims that a study is about
 CLAIMS = dict.fromkeys(("synthetic", "np_latent", "bio_latent", "likelihood", "latent_gain"), "sun-et-al-2009")
 CLAIMS |= dict.fromkeys(("collins", "inexact", "parsing"), "huang-2013")
-CLAIMS |= {"probperc": "sun-n-d", "grammaticality": "clifton-whitney-and-sarkar-2013"}
+CLAIMS |= dict.fromkeys(("grammaticality", "chunk_views"), "clifton-whitney-and-sarkar-2013") | {"probperc": "sun-n-d"}
 # Options in records of earlier runs -> their names now
 RENAMED = {"candidates": "nbest", "share": "tied_update"}
 _Made = TypeVar("_Made", bound=Estimator)

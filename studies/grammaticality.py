@@ -35,7 +35,7 @@ from studies.grammaticality_page import page as page_before_doses
 
 NAME = "grammaticality"
 SEEDS = (1,)  # of training; the spread is over the five sets of test negatives
-OTHER_SEEDS, REPEATED = (2, 3), ("online", "add")  # and the rows that are trained again with them
+OTHER_SEEDS, REPEATED = (2, 3), ("online", "add", "vote", "cotrain")  # and the rows that are trained again with them
 SLOPES = (0.1, 0.3, 1.0, 3.0)  # C of the classifier without latent structure
 TYPED = 12  # passes of five views with four chunk types
 ONE, FIVE, VARIANT, STRICT = 20, 20, 10, 10  # passes of one view, of five, and outer ones of the batch learners
