@@ -251,11 +251,15 @@ def run_starts(record: Record, make: Callable[[dict[str, Any], int], Cell], **wh
             record.cell({"stage": "start", "seed": seed} | settings | what, lambda s=settings, n=seed: make(s, n))
 
 
-def start_rows(record: Record, figure: str, columns: Sequence[dict[str, Any]]) -> list[list[str]]:
+def start_table(record: Record, figure: str, columns: Mapping[str, dict[str, Any]]) -> str:
     """Kind and size of each start, and the mean of a figure over its seeds for each column (cells that have these
-    values); starts that were not run are listed as such."""
-    rows = []
+    values); a sentence if none was run, and one on seeds that are missing."""
+    rows, fewest = [], len(START_SEEDS)
     for init, size in STARTS:
-        cells = [record.some(stage="start", init=init, init_size=size, **own) for own in columns]
+        cells = [record.some(stage="start", init=init, init_size=size, **own) for own in columns.values()]
+        fewest = min(fewest, *map(len, cells))
         rows.append([init, f"{size:g}", *(mean(c[figure] for c in own) if own else "not run" for own in cells)])
-    return rows
+    if not record.some(stage="start"):
+        return "Not run, for want of time."
+    table = markdown(["start", "size", *columns], rows)
+    return table if fewest == len(START_SEEDS) else f"{table}\n\nSome rows have fewer seeds, for want of time."

@@ -91,29 +91,44 @@ def run(record: Record, heads: Bank, trained: Trained) -> None:
 
 def part(record: Record) -> str:
     """Sections of the page, with what was not run."""
-    sizes = [("1,500 (800 dev sentences)", {"stage": "few unlabelled"})]
-    sizes += [(f"{size:,}", {"stage": "curve", "trees": size}) for size in SIZES]
-    sizes += [("12,544", {"stage": "unlabelled"})]
-    lengths = [(f"{LONG} words and more", {"stage": "length", "long": True}),
-               (f"fewer than {LONG} words", {"stage": "length", "long": False})]  # fmt: skip
-    orders = [
-        ("shuffled before each pass", {"stage": "few unlabelled", "seed": 1}),
-        ("fixed", {"stage": "fixed order"}),
-    ]
+    few = {"stage": "few unlabelled"}
+    sizes = {"1,500 (800 dev sentences)": few}
+    sizes |= {f"{size:,}": {"stage": "curve", "trees": size} for size in SIZES}
+    sizes |= {"12,544": {"stage": "unlabelled"}}
+    lengths = {f"{LONG} words and more": {"stage": "length", "long": True},
+               f"fewer than {LONG} words": {"stage": "length", "long": False}}  # fmt: skip
+    orders = {"shuffled before each pass": few, "fixed": {"stage": "fixed order"}}
+    cuts = {"0: all, also those of wrong states": few} | {str(n): {"stage": "cut-off", "cut": n} for n in CUTS}
+    parts = {"trees": sizes, "sentences": lengths, "order": orders, "cut-off": cuts}
+    tables = [markdown(_head(name), [_row(record, *row) for row in rows.items()]) for name, rows in parts.items()]
     return "\n\n".join((
         "## Early and max-violation by size of the training data",
         f"Heads alone, basic templates, merging of states, beam 8, at most {UNLABELLED['early']} passes of early and "
         f"{UNLABELLED['max-violation']} of max-violation; best UAS on dev. Gap: early minus max-violation.",
-        markdown(_head("trees"), [_row(record, name, what) for name, what in sizes]),
+        tables[0],
         "## By sentence length",
-        f"The same, trained on the first {PART} training sentences of a length and scored on all dev sentences of it, "
-        "one seed.",
-        markdown(_head("sentences"), [_row(record, name, what) for name, what in lengths]),
+        f"The same, trained on the first {PART} training sentences of a length and scored on all dev sentences of it.",
+        tables[1],
         "## A fixed order of the training sentences",
-        f"The same, the first {SMALL:,} trees and {SMALL_DEV} dev sentences, one seed.",
-        markdown(_head("order"), [_row(record, name, what) for name, what in orders]),
-        "Not run: cut-offs for templates (`--min-count`), and more than one seed of the last three sections.",
+        f"The same, the first {SMALL:,} trees and {SMALL_DEV} dev sentences.",
+        tables[2],
+        "## Cut-offs of features",
+        "The same sentences; features that occur in fewer states of the gold derivations are left out (`--min-count`).",
+        tables[3],
+        *_not_run(record, parts),
     ))  # fmt: skip
+
+
+def _not_run(record: Record, parts: dict[str, dict[str, Cell]]) -> list[str]:
+    """A sentence on rows that lack cells or have fewer seeds than others."""
+    short: dict[int, list[str]] = {}
+    for part, rows in parts.items():
+        for name, what in rows.items():
+            many = min(len(record.some(update=update, **what)) for update in COMPARED)
+            if many < len(SEEDS):
+                short.setdefault(many, []).append(f"{part} {name}")
+    told = [f"{n or 'none'} for {', '.join(names)}" for n, names in sorted(short.items())]
+    return [f"Of {len(SEEDS)} seeds there was time for {'; '.join(told)}."] if told else []
 
 
 def _head(first: str) -> list[str]:
@@ -124,7 +139,7 @@ def _head(first: str) -> list[str]:
 def _row(record: Record, name: str, what: Cell) -> list[str]:
     cells = {update: record.some(update=update, **what) for update in COMPARED}
     if not all(cells.values()):
-        return [name, "—", "not run", "", "not run", "", "", "", ""]
+        return [name, "0", "not run", "", "not run", "", "", "", ""]
     figures = []
     for own in cells.values():
         best = [max(c["uas"]) for c in own]
@@ -137,5 +152,5 @@ def _row(record: Record, name: str, what: Cell) -> list[str]:
     )
     level = max(other)
     told = reached(early, level)
-    return [name, str(len(cells["early"])), *figures, f"{gap:+.2f}", str(reached(other, level)),
+    return [name, str(min(map(len, cells.values()))), *figures, f"{gap:+.2f}", str(reached(other, level)),
             str(told) if told else "never"]  # fmt: skip

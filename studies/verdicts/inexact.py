@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from studies.common import Cell
+from studies.parsing_page import BY_SIZE
 from studies.verdicts.data import by_test, cells, curve_best, figures, ratio, typical_spread
 from studies.verdicts.inexact_theory import theory
 from studies.verdicts.latent import likelihood
@@ -294,10 +295,8 @@ def _halves() -> list[Part]:
 
 def _gaps() -> str:
     """By how much early ends above max-violation, by the number of training sentences."""
-    sizes: dict[str, dict[str, Any]] = {"1,500": {"stage": "few unlabelled"}}
-    sizes |= {f"{n:,}": {"stage": "curve", "trees": n} for n in (3000, 6000)} | {"12,544": {"stage": "unlabelled"}}
     told = []
-    for name, what in sizes.items():
+    for name, what in BY_SIZE.items():
         pair = [[max(c["uas"]) for c in cells("parsing", update=u, **what)] for u in ("early", "max-violation")]
         if all(pair):
             told.append(f"{statistics.mean(pair[0]) - statistics.mean(pair[1]):+.2f} with {name} sentences")
