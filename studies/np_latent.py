@@ -214,8 +214,8 @@ def _long(record: Record) -> str:
     short, best = max(found[0]["dev"][:PASSES]), found[0]["best"]
     return (
         f"The published row has {LONG} passes. With {LONG_STATES} states, the published update and mavg every 2\n"
-        f"passes the best F on the held-out tenth is {best:.2f} (pass {found[0]['passes']} of {LONG}); in the first {PASSES} "
-        f"it is {short:.2f}."
+        f"passes the best F on the held-out tenth is {best:.2f} (pass {found[0]['passes']} of {LONG}), "
+        f"{short:.2f} in the first {PASSES}."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from studies.chunk_views import TASKS, VIEWS, VOTE
 from studies.verdicts.data import by_test, cells, figures
-from studies.verdicts.rule import TASTE, YES, Claim, Figures, Outcome, Part, above, missing
+from studies.verdicts.rule import NO, TASTE, YES, Claim, Figures, Outcome, Part, above, missing
 
 PAGES, CHUNKERS = ("grammaticality",), ("chunk_views",)
 
@@ -12,6 +12,15 @@ PAGES, CHUNKERS = ("grammaticality",), ("chunk_views",)
 def chunker(task: str, view: str, figure: str = "f1") -> Figures:
     """A figure of chunkers in one representation."""
     return figures(f"{view} ({TASKS[task]})", cells("chunk_views", task=task, view=view), figure)
+
+
+def _best_alone() -> str:
+    """The representation that is best by itself."""
+    found = {view: chunker("np", view) for view in VIEWS}
+    if not all(own.values for own in found.values()):
+        return ""
+    best = max(found, key=lambda view: found[view].mean)
+    return f"Of NP chunks {best} by itself has {found[best].told()}, the vote {chunker('np', VOTE).told()}."
 
 
 def theory() -> list[Claim]:
@@ -47,7 +56,7 @@ def theory() -> list[Claim]:
             "no figure",
             [above(f"{TASKS[task]}: vote, {view}", chunker(task, VOTE), chunker(task, view))
              for task in TASKS for view in VIEWS],
-            "A vote by token between perceptrons on CoNLL-2000.", CHUNKERS,
+            _best_alone(), CHUNKERS, NO, "A vote by token between perceptrons on CoNLL-2000.",
         ),
         Claim(
             "IOB views are better at where a chunk begins, IOE views at where it ends.", "section 3.4",
