@@ -269,7 +269,7 @@ def course() -> list[Claim]:
         ),
         Claim(
             "The LCLR variant overfits after pass 35.", "figure 1", [_late()],
-            "Overfits: more than 0.5 below the best pass before.", PAGES,
+            "Holds if a pass after the 35th is more than 0.5 below the best one before.", PAGES,
         ),
         Claim(
             "Online learners stay at their high accuracy.", "figure 1", _steady(),
