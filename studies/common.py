@@ -185,9 +185,8 @@ def probabilistic(data: str, method: str) -> list[str]:
     cells = Record("likelihood", ()).some(stage="test", data=data, method=method)
     if not cells:
         return ["—", "—", "—"]
-    seconds = statistics.mean(c["seconds"] for c in cells)
     passes = statistics.median(c["passes"] for c in cells)
-    return [mean(c["score"] for c in cells), f"{passes:.0f}", f"{seconds:.0f} s"]
+    return [mean(c["score"] for c in cells), f"{passes:.0f}", f"{cells[0]['seconds']:.0f} s"]
 
 
 def mean(values: Iterable[float], digits: int = 2) -> str:

@@ -89,7 +89,7 @@ def _updates_table(record: Record, stage: str, passes: dict[str, int], figures: 
         best = [_best(cell) for cell in cells]
         scores = [mean(cell[name][k] for cell, k in zip(cells, best, strict=True)) for name in figures]
         bad = mean((statistics.mean(cell["bad"]) for cell in cells), 1)
-        seconds = statistics.mean(statistics.median(cell["seconds"]) for cell in cells)
+        seconds = statistics.median(statistics.median(cell["seconds"]) for cell in cells)
         told = ", ".join(str(k + 1) for k in best) + f" of {passes[update]}"
         rows.append([update, str(len(cells)), *scores, told, bad, f"{seconds:.0f} s"])
     head = ["update", "seeds", *(f"dev {name.upper()}" for name in figures), "best pass", "bad updates, %", "a pass"]

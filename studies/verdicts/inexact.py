@@ -304,7 +304,9 @@ def _gaps() -> str:
 
 
 def _seconds_to_best(update: str) -> list[float]:
-    return [sum(c["seconds"][: c["uas"].index(max(c["uas"])) + 1]) for c in parsed(update)]
+    """Of the first three seeds, which were run side by side."""
+    found = [c for c in parsed(update) if c["seed"] <= 3]
+    return [sum(c["seconds"][: c["uas"].index(max(c["uas"])) + 1]) for c in found]
 
 
 def parser() -> list[Claim]:
