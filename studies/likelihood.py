@@ -10,7 +10,6 @@ the ratio of times is that of one machine in one run.
 
 from __future__ import annotations
 
-import statistics
 import sys
 import tempfile
 from collections.abc import Iterable
