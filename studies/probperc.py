@@ -303,6 +303,21 @@ def _hidden(record: Record) -> str:
     )
 
 
+def _shares(record: Record) -> str:
+    rows = []
+    for name, title in TASKS.items():
+        for cell in record.some(stage="shares", task=name):
+            rows += [[f"{title}: {kind}", *(f"{100 * share:.0f}" for share in cell[kind])]
+                     for kind in ("softmax", "linear", "polynomial")]  # fmt: skip
+    if not rows:
+        return "Not run, for want of time."
+    text = (
+        "Mean probability of the five best candidates of a sentence by each function of their scores, in per cent, on "
+    )
+    text += "development data;\nthe weights are those that the log-linear function (softmax) has learnt."
+    return f"{text}\n\n{markdown(['', *(f'no. {k}' for k in range(1, LISTED + 1))], rows)}"
+
+
 def page(record: Record) -> str:
     """The page, from the record alone."""
     head = ["", "test", "p", "settings", "passes", "to best on dev"]
@@ -335,6 +350,10 @@ The published LSTM is left out.
 ## All learners
 
 {tables}
+
+## Probabilities of the candidates
+
+{_shares(record)}
 
 ## A regularised CRF and an averaged perceptron, equal features
 
