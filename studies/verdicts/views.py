@@ -132,12 +132,12 @@ def order() -> list[Claim]:
         Claim(
             "Co-training and voting combine views better than adding.", "98.85 and 98.78 against 98.70",
             [part for m in ("cotrain", "vote") for part in _gaps(m, "add")],
-            "On the same corpus it is the other way round: views that keep their own structures gain more.", PAGES, NO,
+            "The published differences are smaller than the spread over training seeds.", PAGES, OPEN,
         ),
         Claim(
             "Co-training is the best way to combine views.", "98.85, 98.78, 98.70",
             [part for m in ("vote", "add") for part in _gaps("cotrain", m)],
-            "Adding is best on the same corpus.", PAGES, NO,
+            "The published differences are smaller than the spread over training seeds.", PAGES, OPEN,
         ),
         Claim(
             "Latent structure tells more than word histories.", "motivation, without figures",
