@@ -122,7 +122,12 @@ def links(claim: Claim) -> str:
 
 
 def reason(row: Judged) -> str:
-    """Why: the claim's own sentence where it belongs to this verdict, else one from the outcomes."""
+    """How it was measured, and why: the claim's own sentence where it belongs to this verdict, else one from the
+    outcomes."""
+    return f"{row.claim.how} {_because(row)}".strip()
+
+
+def _because(row: Judged) -> str:
     if row.claim.why_if in ("", row.verdict):
         return row.claim.why
     decisive = [outcome.part for outcome in row.outcomes if outcome.verdict == row.verdict]

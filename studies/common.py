@@ -61,7 +61,7 @@ def cost_of(cell: Cell) -> float | None:
 # Where docs/studies/claims.md lists the claims that a study is about
 CLAIMS = dict.fromkeys(("synthetic", "np_latent", "bio_latent", "likelihood", "latent_gain"), "sun-et-al-2009")
 CLAIMS |= dict.fromkeys(("collins", "inexact", "parsing"), "huang-2013")
-CLAIMS |= {"probperc": "sun-n-d", "grammaticality": "clifton-whitney-and-sarkar-2013"}
+CLAIMS |= dict.fromkeys(("grammaticality", "chunk_views"), "clifton-whitney-and-sarkar-2013") | {"probperc": "sun-n-d"}
 # Options in records of earlier runs -> their names now
 RENAMED = {"candidates": "nbest", "share": "tied_update"}
 _Made = TypeVar("_Made", bound=Estimator)
@@ -185,9 +185,8 @@ def probabilistic(data: str, method: str) -> list[str]:
     cells = Record("likelihood", ()).some(stage="test", data=data, method=method)
     if not cells:
         return ["—", "—", "—"]
-    seconds = statistics.mean(c["seconds"] for c in cells)
     passes = statistics.median(c["passes"] for c in cells)
-    return [mean(c["score"] for c in cells), f"{passes:.0f}", f"{seconds:.0f} s"]
+    return [mean(c["score"] for c in cells), f"{passes:.0f}", f"{cells[0]['seconds']:.0f} s"]
 
 
 def mean(values: Iterable[float], digits: int = 2) -> str:
@@ -251,11 +250,15 @@ def run_starts(record: Record, make: Callable[[dict[str, Any], int], Cell], **wh
             record.cell({"stage": "start", "seed": seed} | settings | what, lambda s=settings, n=seed: make(s, n))
 
 
-def start_rows(record: Record, figure: str, columns: Sequence[dict[str, Any]]) -> list[list[str]]:
+def start_table(record: Record, figure: str, columns: Mapping[str, dict[str, Any]]) -> str:
     """Kind and size of each start, and the mean of a figure over its seeds for each column (cells that have these
-    values); starts that were not run are listed as such."""
-    rows = []
+    values); a sentence if none was run, and one on seeds that are missing."""
+    rows, fewest = [], len(START_SEEDS)
     for init, size in STARTS:
-        cells = [record.some(stage="start", init=init, init_size=size, **own) for own in columns]
+        cells = [record.some(stage="start", init=init, init_size=size, **own) for own in columns.values()]
+        fewest = min(fewest, *map(len, cells))
         rows.append([init, f"{size:g}", *(mean(c[figure] for c in own) if own else "not run" for own in cells)])
-    return rows
+    if not record.some(stage="start"):
+        return "Not run, for want of time."
+    table = markdown(["start", "size", *columns], rows)
+    return table if fewest == len(START_SEEDS) else f"{table}\n\nSome rows have fewer seeds, for want of time."

@@ -83,6 +83,8 @@ PAIRS = [
          {"learner": "hmm", "order": 1}),
     Pair("the previous label in word features", "upos", ("words on label pairs too", "words on labels"),
          _template(*WORDS, *SPELLING, mark="*"), _template(*WORDS, *SPELLING)),
+    Pair("neighbouring words", "upos", ("words up to 2 away", "the word alone"), _template(*WORDS, *SPELLING),
+         _template("%x[0,0]", *SPELLING)),
     Pair("a wider window", "upos", ("words up to 4 away and trigrams too", "words up to 2 away"),
          _template(*WORDS, *WIDE, *SPELLING), _template(*WORDS, *SPELLING)),
     Pair("spelling, unknown words", "upos", ("with affixes, digits, capitals", "words alone"),

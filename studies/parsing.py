@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from functools import cache
 from pathlib import Path
@@ -121,8 +122,9 @@ def beam_cell(update: str, beam: int) -> Cell:
     return trained(small(), small_dev(), SMALL_PASSES, update=update, beam=beam)[1]
 
 
-def learner_cell(learner: str, update: str) -> Cell:
-    return trained(small(), small_dev(), SMALL_PASSES, learner=learner, update=update, **LEARNERS[learner])[1]
+def learner_cell(learner: str, update: str, seed: int) -> Cell:
+    settings = {"learner": learner, "update": update, "seed": seed} | LEARNERS[learner]
+    return trained(small(), small_dev(), SMALL_PASSES, **settings)[1]
 
 
 def merging_cell(merge: bool) -> Cell:
@@ -175,9 +177,10 @@ def run(record: Record) -> None:
     for beam in BEAMS:
         for update in UPDATES:
             record.cell({"stage": "beams", "update": update, "beam": beam}, lambda u=update, b=beam: beam_cell(u, b))
-    for learner in LEARNERS:
+    for learner, seed in itertools.product(LEARNERS, SEEDS):
         what = {"stage": "learners", "learner": learner, "update": "max-violation"}
-        record.cell(what, lambda n=learner: learner_cell(n, "max-violation"))
+        own = what | {"seed": seed} if seed > 1 else what  # the first ones were kept without it
+        record.cell(own, lambda n=learner, s=seed: learner_cell(n, "max-violation", s))
     for stage, passes, make in STAGES:
         for seed in SEEDS:
             for update in passes:

@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bench.measure import RESULTS, TEMPLATES, data_folder
 from bench.quality import np_file
 from palmette import FormatSpec, Tagger
@@ -26,7 +28,9 @@ from palmette.data.labels.schemes import are_chunk_labels
 from palmette.data.subset import split
 from palmette.evaluation.significance import Tally, holm, randomisation, span_tally, token_tally
 from palmette.evaluation.spans import ChunkTables
+from palmette.kernels.learning.steps import LEAST
 from palmette.reports.chart_svg import Chart, Line, Panel
+from palmette.structures.chain.nbest import nbest_lists
 from studies.common import (
     Cell,
     Record,
@@ -41,6 +45,7 @@ NAME = "probperc"
 SEEDS = (1, 2, 3, 4, 5)
 PASSES, ITERATIONS = 15, 60
 FOLDS = 3
+LISTED = 5  # candidates whose probabilities are compared
 RATES = [("falling", 0.1), ("falling", 0.2), ("falling", 0.4), ("constant", 0.05), ("constant", 0.1), ("constant", 0.2)]
 CAPS = (0.01, 0.1, 1.0)
 SPREADS = (0.01, 0.1, 1.0)  # 1 / r of AROW
@@ -170,6 +175,22 @@ def tested(name: str, data: Path, chosen: Cell, plain: Cell) -> Cell:
     }
 
 
+def first_shares(name: str, data: Path, chosen: Cell) -> Cell:
+    """The mean probability of each of the five best candidates of a sentence, by each function of their scores, on
+    development data. The weights are those that the log-linear function has learnt."""
+    own = task(name, data)
+    rest, dev = own.folds[0]
+    settings = own.features | {"passes": chosen["passes"], "seed": 1} | chosen["settings"]
+    model = estimator_from(Tagger, settings).fit_corpus(rest, None).model_
+    lists = [[candidate.score for candidate in found] for found in nbest_lists(model, dev, LISTED)]
+    scores = np.array([found for found in lists if len(found) == LISTED])
+    low = scores[:, -1:]
+    heights = (scores - low) / np.maximum(scores[:, :1] - low, np.finfo(float).tiny) + LEAST
+    weights = {"softmax": np.exp(scores - scores[:, :1]), "linear": heights, "polynomial": heights**2}
+    means = {kind: (own / own.sum(1, keepdims=True)).mean(0) for kind, own in weights.items()}
+    return {kind: [round(float(share), 4) for share in own] for kind, own in means.items()}
+
+
 def best(record: Record, name: str, method: str) -> Cell:
     """The settings of a method that were best on development data; the earlier pass of equals."""
     return max(record.some(stage="search", task=name, method=method), key=lambda c: (c["best"], -c["passes"]))
@@ -192,6 +213,8 @@ def run(record: Record, data: Path) -> None:
                 what = {"stage": "test", "task": name, "method": method}
                 chosen = best(record, name, method), best(record, name, "perceptron")
                 record.cell(what, lambda t=name, c=chosen: tested(t, data, *c))
+        log_linear = best(record, name, "probPerc, n = 5")
+        record.cell({"stage": "shares", "task": name}, lambda t=name, c=log_linear: first_shares(t, data, c))
 
 
 # --- the page -----------------------------------------------------------------------------------------------
@@ -280,6 +303,21 @@ def _hidden(record: Record) -> str:
     )
 
 
+def _shares(record: Record) -> str:
+    rows = []
+    for name, title in TASKS.items():
+        for cell in record.some(stage="shares", task=name):
+            rows += [[f"{title}: {kind}", *(f"{100 * share:.0f}" for share in cell[kind])]
+                     for kind in ("softmax", "linear", "polynomial")]  # fmt: skip
+    if not rows:
+        return "Not run, for want of time."
+    text = (
+        "Mean probability of the five best candidates of a sentence by each function of their scores, in per cent, on "
+    )
+    text += "development data;\nthe weights are those that the log-linear function (softmax) has learnt."
+    return f"{text}\n\n{markdown(['', *(f'no. {k}' for k in range(1, LISTED + 1))], rows)}"
+
+
 def page(record: Record) -> str:
     """The page, from the record alone."""
     head = ["", "test", "p", "settings", "passes", "to best on dev"]
@@ -312,6 +350,10 @@ The published LSTM is left out.
 ## All learners
 
 {tables}
+
+## Probabilities of the candidates
+
+{_shares(record)}
 
 ## A regularised CRF and an averaged perceptron, equal features
 

@@ -27,7 +27,7 @@ from studies.common import (
     mean,
     run_starts,
     run_study,
-    start_rows,
+    start_table,
 )
 
 NAME = "synthetic"
@@ -140,7 +140,7 @@ def page(record: Record) -> str:
         for length in LENGTHS
     ]  # fmt: skip
     apart.append(["published", *PUBLISHED_SEPARATED.values(), "—"])
-    starts = start_rows(record, "accuracy", [{"p": p} for p in START_STRENGTHS])
+    starts = start_table(record, "accuracy", {f"P = {p:g}": {"p": p} for p in START_STRENGTHS})
     mavg, plain, shared = (_accuracies(record, m, 0.9) for m in ("latent, mavg", "perceptron", "latent, shared, mavg"))
     dplvm = _accuracies(record, "DPLVM", 0.9)
     limit = statistics.mean(c["limit"] for c in record.some(method="perceptron", p=0.9, length=LENGTH))
@@ -174,7 +174,7 @@ transitions (`--init bare`), while Sun et al. (2009) draw all parameters: see be
 
 The published update with mavg, five seeds. `bare` draws start, end and transitions, `all` every weight, as published.
 
-{markdown(["start", "size", *(f"P = {p:g}" for p in START_STRENGTHS)], starts)}
+{starts}
 
 ## P = 0.9 beside the published figures
 

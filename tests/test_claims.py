@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import math
 import re
@@ -149,6 +150,70 @@ def test_tests_that_are_gone_are_noticed() -> None:
     data, rule = module("verdicts.data"), module("verdicts.rule")
     assert data.by_test("", "tests/test_claims.py", "test_tests_that_are_gone_are_noticed").outcome.verdict == rule.YES
     assert data.by_test("", "tests/test_claims.py", "test_that_never_was").outcome.verdict == rule.MISSING
+
+
+# --- sentences ----------------------------------------------------------------------------------------------
+
+
+def judged_claims() -> list[Any]:
+    claims = module("claims")
+    return [row.judged for paper in claims.PAPERS for row in claims.rows_of(paper)]
+
+
+# Words of sentences that say what came out; a clause that defines when a claim holds may have them too
+RESULTS = re.compile(
+    r"\b(above|below|higher|lower|better|best|worse|stronger|weaker|gains?|gained|loses?|lost|wins?|none|never|nothing"
+    r"|hardly|ahead|fails?|collapse|significant\w*|comes? out|other way)\b"
+)
+DEFINED = re.compile(
+    r"\b(holds|almost|similar|competitive|matters|compact|little|much less|far fewer|at its best|at most|within|from)\b"
+    r"(?:[^.;]|\.\d)*", re.I,
+)  # fmt: skip
+
+
+def says_a_result(sentence: str) -> bool:
+    return bool(RESULTS.search(DEFINED.sub("", sentence)))
+
+
+def test_sentences_for_any_verdict_say_how_not_what() -> None:
+    """A sentence that tells an outcome goes stale when a new run turns the verdict: it must name its verdict, or be
+    made from the records."""
+    assert says_a_result("The other one is above it.")
+    assert not says_a_result("Almost: at most 0.5 below it.")
+    for row in judged_claims():
+        claim = row.claim
+        sentences = [claim.how] if claim.why_if or row.verdict == "no measure" else [claim.how, claim.why]
+        for sentence in sentences:
+            counted = sentence.startswith("Of ")  # by verdicts.probperc.counted, from the outcomes
+            assert counted or not says_a_result(re.sub("best (pass|path)", "", sentence)), sentence
+
+
+def test_a_sentence_of_another_verdict_is_not_shown() -> None:
+    claims, rule = module("claims"), module("verdicts.rule")
+    yes, no = (rule.Part(rule.Outcome("NP", verdict, "")) for verdict in (rule.YES, rule.NO))
+    for part, told in ((yes, "By seeds. The comparison holds."), (no, "By seeds. It stops early.")):
+        claim = rule.Claim("", "", [part], "It stops early.", (), rule.NO, "By seeds.")
+        assert claims.reason(rule.judged(claim)) == told
+
+
+def test_sentences_that_name_a_verdict_name_one_that_exists() -> None:
+    rule = module("verdicts.rule")
+    assert {row.claim.why_if for row in judged_claims()} <= {"", *rule.VERDICTS}
+
+
+def test_figures_in_sentences_come_from_the_records() -> None:
+    """No figure of ours is typed into a sentence of a claim. Bounds of what counts as "about the same" may be, and
+    published figures, which have no record."""
+    bound = re.compile(r"(within|at most|at least|more than|margin|from|of|size|length|p =) (\S+ )?\d", re.I)
+    for path in sorted((ROOT / "studies" / "verdicts").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Claim", "_claim")):
+                continue
+            typed = [piece.value for argument in node.args[3:] for piece in ast.walk(argument)
+                     if isinstance(piece, ast.Constant) and isinstance(piece.value, str)]  # fmt: skip
+            for sentence in typed:
+                for found in re.finditer(r"\d+\.\d+", sentence):
+                    assert bound.search(sentence[max(0, found.start() - 25) : found.end()]), sentence
 
 
 # --- an example of Sun et al. (2009) ------------------------------------------------------------------------

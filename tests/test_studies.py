@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs" / "studies"
 ON_CORPORA = [
     "np_latent", "bio_latent", "collins", "likelihood", "probperc", "inexact", "grammaticality", "parsing",
-    "latent_beam", "latent_gain",
+    "latent_beam", "latent_gain", "chunk_views",
 ]  # fmt: skip
 TIMES = ("seconds", "pass_seconds", "to_best", "megabytes", "cpu")  # differ from run to run
 

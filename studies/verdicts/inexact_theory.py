@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from studies.verdicts.data import bench, by_test, ratio
 from studies.verdicts.pairs import pair_above
-from studies.verdicts.rule import Claim, Part, at_most
+from studies.verdicts.rule import YES, Claim, Part, at_most
 
 BEAM, PAGE = "tests/test_beam.py", ("../beam.md",)
 MANY = 5  # states per label
@@ -35,7 +35,7 @@ def theory() -> list[Claim]:
                 by_test("time flies", BEAM, "test_time_flies"),
                 by_test("three words", BEAM, "test_the_standard_update_never_ends_where_the_others_do"),
             ],
-            "The standard update repeats a step that corrects nothing.", PAGE,
+            "The standard update repeats a step that corrects nothing.", PAGE, YES,
         ),
         Claim(
             "Any update that corrects a violation converges within the same bound, without exact search.",
@@ -49,7 +49,7 @@ def theory() -> list[Claim]:
         Claim(
             "Early and max-violation updates always correct a violation.", "by definition",
             [by_test("", BEAM, "test_all_updates_but_the_standard_one_are_violations")],
-            "No bad update in any study either.", PAGE,
+            "No bad update in any study either.", PAGE, YES,
         ),
         Claim(
             "Viterbi over label g-grams takes O(n T^g) time.", "O(nT³) for trigrams",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from studies.verdicts.data import cells, ratio
 from studies.verdicts.latent_tasks import BIO, BOTH
-from studies.verdicts.rule import NO, Claim, Figures, at_least, at_most, holds, missing
+from studies.verdicts.rule import NO, YES, Claim, Figures, at_least, at_most, holds, missing
 
 HOUR = 3600
 
 
 def _times(data: str, method: str, beside: str = "latent perceptron") -> Figures:
-    seconds = [[c["seconds"] for c in cells("likelihood", stage="test", data=data, method=m)] for m in (method, beside)]
+    what = {"stage": "test", "data": data, "seed": 1}  # the first seed of each, which were run one after the other
+    seconds = [[c["seconds"] for c in cells("likelihood", method=m, **what)] for m in (method, beside)]
     return ratio(f"{method} on {data}", *seconds)
 
 
@@ -79,7 +80,7 @@ def limits() -> list[Claim]:
                 missing("DPLVM, L-BFGS at cut-off 5", "likelihood, bio5"),
                 missing("DPLVM, SGD at order 2", "likelihood, cut-off 2, order 2"),
             ],
-            "A matter of the machine and the implementation.", ("likelihood",),
+            "A matter of the machine and the implementation.", ("likelihood",), NO,
         ),
         Claim(
             "The latent perceptron needs fewer passes than DPLVM and CRF.",
@@ -88,8 +89,8 @@ def limits() -> list[Claim]:
                 at_most("DPLVM, L-BFGS: latent passes to iterations", _passes("DPLVM, L-BFGS"), 0.5, " times"),
                 at_most("CRF: latent passes to iterations", _passes("CRF, L-BFGS"), 0.5, " times"),
             ],
-            "At most half; the best pass on development data at cut-off 15. SGD with AdaGrad rates needs fewer "
-            "still.", BOTH,
+            "SGD with AdaGrad rates needs fewer still.", BOTH, YES,
+            "At most half; the best pass on development data at cut-off 15.",
         ),
         Claim(
             "At order 2 the latent perceptron is still practical.", "30 h, perceptron 6 h",

@@ -176,7 +176,7 @@ def settings() -> list[Claim]:
         Claim(
             "Latent states at order 1 do what order 2 does without them.", "70.13 and 70.07",
             [same("latent order 1, perceptron order 2", latent[2, 1], plain[2, 2], 0.3)],
-            "States do not take the place of a longer label context here.", BIO,
+            "States do not take the place of a longer label context here.", BIO, NO,
         ),
         Claim(
             "Four states per label are the number to use (2 to 8 tried).", "4",

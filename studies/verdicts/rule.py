@@ -184,8 +184,9 @@ def _missing(part: str, *sides: Figures) -> Part | None:
 
 
 class Claim(NamedTuple):
-    """A published claim in our words. why: a sentence for the verdict that it belongs to, or for any; pages: names of
-    pages in docs/studies, or paths from there."""
+    """A published claim in our words. why: a sentence for the verdict `why_if`; without one it says how the claim was
+    measured and nothing of what came out, so that it fits any verdict (tests/test_claims.py looks at its words). how:
+    such a sentence beside a `why` that has its verdict; pages: names of pages in docs/studies, or paths from there."""
 
     claim: str
     published: str
@@ -193,6 +194,7 @@ class Claim(NamedTuple):
     why: str
     pages: Sequence[str]
     why_if: str = ""  # the verdict to which `why` belongs; "" for any
+    how: str = ""
 
 
 class Judged(NamedTuple):
