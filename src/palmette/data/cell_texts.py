@@ -1,4 +1,4 @@
-"""Cells of a column as strings, which are made when they are asked for: a list of all would take longer than scoring."""
+"""Cells of a column as strings, made when they are asked for: a list of all would take longer than scoring."""
 
 from __future__ import annotations
 
