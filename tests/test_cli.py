@@ -154,12 +154,26 @@ def test_gzip_is_read_and_written(cli: Cli) -> None:
 
 
 def test_threads_do_not_change_the_output(cli: Cli) -> None:
-    cli.write("large.txt", cli.read("train.txt") * 120)  # more than two blocks
-    cli.fine("tag chunk.palm large.txt -o one.txt -q")
-    cli.fine("tag chunk.palm large.txt -o two.txt -q --threads 2")
-    one, two = (cli.folder / "one.txt").read_bytes(), (cli.folder / "two.txt").read_bytes()
-    assert len(one) > 9_000_000
-    assert one == two
+    cli.write("large.txt", cli.read("train.txt") * 30)  # more than two blocks
+    for how, size in (("", 2_200_000), ("--nbest 2", 4_400_000)):
+        for n in (1, 3):
+            cli.fine(f"tag chunk.palm large.txt -o {n}.txt -q --threads {n} {how}")
+        one, three = ((cli.folder / f"{n}.txt").read_bytes() for n in (1, 3))
+        assert len(one) > size
+        assert one == three
+    shown = [cli.fine(f"eval chunk.palm large.txt -q --json --threads {n}") for n in (1, 3)]
+    assert shown[0] == shown[1]
+
+
+def test_models_with_other_atoms_read_all_blocks(cli: Cli) -> None:
+    """A helper and the model that needs its column look at the same words through different atoms."""
+    words = "".join("".join(f"{row[0]}\n" for row in sentence) + "\n" for sentence in rows(cli.read("test.txt")))
+    copies = 1 + (2_200_000 // len(words))  # two blocks and more
+    cli.write("words.txt", words)
+    cli.write("many.txt", words * copies)
+    once = cli.fine("tag chunk.palm words.txt --with pos=pos.palm -q")
+    cli.fine("tag chunk.palm many.txt --with pos=pos.palm -q -o many.out --threads 2")
+    assert cli.read("many.out") == once * copies
 
 
 def test_conllu_keeps_every_byte_but_the_tags(cli: Cli) -> None:

@@ -20,7 +20,8 @@ from tests.test_atoms import CASES
 CHAINS = ["lower.suffix3", "lower.normal", "normal.short_shape.prefix2", "suffix5.orthography", "number.lower"]
 NAMES = [*word_atoms(), *CHAINS, "test:^[A-Z]", "match_lower:[A-Z]+"]
 ATOMS = {name: atom_function(name) for name in NAMES}
-HASHED = HashedAtoms(ATOMS)
+HASHED, OF_FEW = HashedAtoms(ATOMS), HashedAtoms(ATOMS)
+HASHED.many = 0
 
 words = st.lists(
     st.one_of(
@@ -41,11 +42,12 @@ def _expected(cells: list[str]) -> tuple[np.ndarray, np.ndarray]:
 
 def _assert_as_defined(cells: list[str]) -> None:
     data, offset = bytes_of(cells)
-    found = HASHED.of_words(data, offset[:-1].copy(), offset[1:].copy())
-    for own, wanted in zip(found, _expected(cells), strict=True):
-        for name, a, b in zip(NAMES, own, wanted, strict=True):
-            wrong = np.flatnonzero(a != b)
-            assert not wrong.size, (name, cells[wrong[0]])
+    for atoms in (HASHED, OF_FEW):
+        found = atoms.of_words(data, offset[:-1].copy(), offset[1:].copy())
+        for own, wanted in zip(found, _expected(cells), strict=True):
+            for name, a, b in zip(NAMES, own, wanted, strict=True):
+                wrong = np.flatnonzero(a != b)
+                assert not wrong.size, (name, cells[wrong[0]])
 
 
 @given(words)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from seqeval import scheme as judge
 from seqeval.metrics import classification_report
 
+from palmette.data.cell_texts import CellTexts
 from palmette.errors import UsageError
 from palmette.evaluation import tokens
 from palmette.evaluation.scores import errors, score
@@ -348,6 +349,11 @@ def test_errors_point_to_their_first_place() -> None:
     words = ["that", "man", "that", "that", "like", "men"]
     top = errors(data.gold, data.guess, data.offset, data.labels, words, most=1)
     assert [(e.word, e.gold, e.guess, e.count) for e in top] == [("that", "IN", "DT", 2)]
+    cells = CellTexts(np.array([0, 1, 0, 0, 2, 3]), ["that", "man", "like", "men"])
+    assert list(cells) == words
+    assert cells[1:3] == words[1:3]
+    every = [errors(data.gold, data.guess, data.offset, data.labels, own) for own in (words, cells)]
+    assert every[0] == every[1]
     known = np.array([0, 1, 0, 1, 1, 1], dtype=bool)
     assert {e.guess for e in errors(data.gold, data.guess, data.offset, data.labels, known=known)} == {
         "IN",

@@ -23,6 +23,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import load_format, read_corpus, stream_corpus
 from palmette.data.formats.spec import FormatSpec, format_by_name
 from palmette.data.formats.write import Writer
+from palmette.data.joined import joined_blocks, without_text
 from palmette.errors import DataError, ModelError, UsageError
 
 WORD = "\t_\t_\tX\t_\t_\t_\t_\t_\t_"
@@ -290,3 +291,17 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
             yield from stream_corpus("-")
 
     assert [cell for part in parts() for s in range(part.n_sentences) for cell in part.sentence(s)] == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize("format", ["columns", "conllu", "attributes", "jsonl"])
+@pytest.mark.parametrize("block", [1, 20, 10_000])
+def test_blocks_without_text_are_joined_to_the_corpus(tmp_path: Path, format: str, block: int) -> None:
+    path = tmp_path / "sample"
+    path.write_text(SAMPLES[format], encoding="utf-8", newline="")
+    spec = FormatSpec(format=format, label="upos") if format == "conllu" else FormatSpec(format=format)
+    whole = read_corpus(path, spec)
+    joined = joined_blocks([without_text(own) for own in stream_corpus(path, spec, block)])
+    assert cells(joined) == cells(whole)
+    assert joined.offset.tolist() == whole.offset.tolist()
+    assert [joined.place(i) for i in range(whole.n_tokens)] == [whole.place(i) for i in range(whole.n_tokens)]
+    assert all(column.data.size <= path.stat().st_size + 1 for column in joined.columns)

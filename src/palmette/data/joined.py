@@ -29,6 +29,7 @@ def joined(corpora: Sequence[Corpus]) -> Corpus:
         _column(labels) if labels else None,
         sets if any(corpus.label_sets is not None for corpus in some) else None,
         _attributes(attributes) if attributes else None,
+        _weights(some),
         source=f"{first.source} and {counted(len(some) - 1, 'other')}",
         vectors=first.vectors,
         label_numbers=first.label_numbers,
@@ -53,7 +54,7 @@ def without_text(corpus: Corpus) -> Corpus:
     labels = None if corpus.labels is None else _compact(corpus.labels)
     return Corpus(
         corpus.offset, [_compact(column) for column in corpus.columns], labels, corpus.label_sets, attributes,
-        source=corpus.source, token_lines=token_lines(corpus), vectors=corpus.vectors,
+        corpus.weight, source=corpus.source, token_lines=token_lines(corpus), vectors=corpus.vectors,
         label_numbers=corpus.label_numbers,
     )  # fmt: skip
 
@@ -86,6 +87,14 @@ def _offsets(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Offsets that go on where those of the part before end."""
     sizes = np.concatenate([np.diff(part) for part in parts])
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+
+def _weights(corpora: Sequence[Corpus]) -> np.ndarray | None:
+    """The weight f32[S] of each sentence; None if all weigh the same."""
+    if all(corpus.weight is None for corpus in corpora):
+        return None
+    given = ((corpus.weight, corpus.n_sentences) for corpus in corpora)
+    return np.concatenate([np.ones(n, np.float32) if weight is None else weight for weight, n in given])
 
 
 def _column(parts: Sequence[Column]) -> Column:

@@ -19,7 +19,7 @@ from palmette.data.candidate import Candidate, Parse
 from palmette.data.files import FilePath
 from palmette.data.formats.conllu import read_treebank, stream_treebank, treebank_bytes
 from palmette.data.formats.conllu_nbest import nbest_treebank_bytes
-from palmette.data.stream import Processed, process_file
+from palmette.data.stream import BLOCK, Processed, process_file
 from palmette.data.text import PLAIN, TextSpec
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, Word, treebank_from_sentences
 from palmette.display import drawn_by
@@ -42,6 +42,9 @@ from palmette.training.tree.fit import check_trained_on, finished, fit_parser, p
 Tree = Sequence[tuple[int, str]]  # (head, relation) per word; heads count from 1, 0 is the root
 Sentences = Treebank | Iterable[Iterable[Word]]
 Labelled = Treebank | tuple[Iterable[Iterable[Word]], Iterable[Tree]]
+
+TREES = BLOCK // 4
+"""Bytes of a block: trees take a hundred times as long as labels, and threads should end together."""
 
 
 class Parser(ParserOptions, Estimator):
@@ -236,7 +239,8 @@ class Parser(ParserOptions, Estimator):
             made = parsed(model, prepare(treebank) if prepare else treebank, width, self.merge)
             return Processed(treebank_bytes(made, fields=changed), (treebank.n_tokens,))
 
-        blocks, encoding = stream_treebank(source, labelled=False, spec=spec), output_encoding or spec.encoding
+        blocks = stream_treebank(source, labelled=False, block=TREES, spec=spec)
+        encoding = output_encoding or spec.encoding
         return sum(process_file(blocks, work, target, threads=threads, progress=progress, encoding=encoding))
 
     def nbest_file(

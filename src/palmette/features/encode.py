@@ -23,14 +23,14 @@ from palmette.features.type_memo import TypeMemo
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.core.index import FeatureIndex, hash_index
 from palmette.kernels.encode import encode as kernels
-from palmette.kernels.encode.encode import Cells, Program
+from palmette.kernels.encode.forms import FIRST, HERE, LAST, Cells, Program
 from palmette.kernels.encode.spell import Pieces, Texts, spell
 from palmette.kernels.io.columns import join_types
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import spelt
 
 LEXICON = "lexicon:"
-ANCHORS = {"here": kernels.HERE, "first": kernels.FIRST, "last": kernels.LAST}
+ANCHORS = {"here": HERE, "first": FIRST, "last": LAST}
 
 
 class View(NamedTuple):

@@ -41,7 +41,10 @@ _LAST = {
 
 
 class HashedAtoms:
-    """Some atoms, by their names."""
+    """Some atoms, by their names. Tables of other characters than ASCII take milliseconds to make: they are for many
+    words."""
+
+    many = 500
 
     def __init__(self, atoms: Mapping[str, Atom]) -> None:
         self.functions = list(atoms.values())
@@ -54,7 +57,8 @@ class HashedAtoms:
 
     def of_words(self, data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Hash and power u64[atoms, words] of each atom of the words data[start:end]; power 0 where it is absent."""
-        wide = bool(data.size) and int(data.max()) >= kernels.ASCII
+        worth = start.size >= self.many or WIDE in self._of_limit
+        wide = worth and data.size > 0 and int(data.max()) >= kernels.ASCII
         hash, power, asked = kernels.hash_atoms(self._atoms(WIDE if wide else kernels.ASCII), data, start, end)
         some = np.flatnonzero(asked.any(axis=0))
         if some.size:

@@ -1,12 +1,10 @@
 """Evaluation of templates on integers: from tokens to attribute numbers.
 
 A template alternates literals and cells; its key is the composed hash of the string that CRF++
-would build. `Program` is a template set compiled to arrays, `Cells` the hashes of the distinct cells.
+would build. The arrays are in `forms.py`; templates of two words have their own way (`pairs.py`).
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,81 +13,16 @@ from palmette.kernels.core.hashing import mixed
 from palmette.kernels.core.index import FeatureIndex, bucket_of, fetch_early, find_sorted
 from palmette.kernels.core.prefetch import fetch_item
 from palmette.kernels.core.table import ABSENT, find, find_or_add, grown
-from palmette.kernels.core.types import F32, I32, I32_2D, I64, U64, U64_2D, struct
+from palmette.kernels.core.types import F32, I32, I64, U64
+from palmette.kernels.encode.forms import FIRST, HERE, UNKNOWN, Cells, Chunk, Memo, Program, Range
+from palmette.kernels.encode.pairs import Pairs, compose_pairs, make_pairs
 
-HERE, FIRST, LAST = 0, 1, 2  # the token that a macro's row is relative to
-UNKNOWN = -2
-CHUNK = 1024  # tokens that are encoded together
+CHUNK = 1024  # tokens that are encoded together; the order in which new attributes are numbered depends on it
+SMALL_CHUNK = 256  # if no attributes are numbered: what is written stays in the nearest cache
 QUICK = 3  # most cells of a template for the fast path
 NOWHERE = 1 << 60
 AHEAD = 4  # keys whose places are prefetched
 MEMO = 1 << 17  # most combinations of cells in the memo of a template
-
-
-@struct
-class Program(NamedTuple):
-    """T templates of one order, M macros, R the largest distance past an edge."""
-
-    macro: I32  # [T+1]   macros of template t: macro[t]..macro[t+1]
-    row: I32  # [M]       which token
-    anchor: I32  # [M]    HERE, FIRST or LAST
-    sight: I32  # [M]     which view of a column (a row of Cells.column)
-    before_hash: U64  # [M] the literal before the macro
-    before_power: U64  # [M]
-    tail_hash: U64  # [T] the literal after the last macro
-    tail_power: U64  # [T]
-    edge_hash: U64_2D  # [V, 2R+1] cells outside the sentence, index R + distance
-    edge_power: U64_2D  # [V, 2R+1]
-    skip: int  # tokens of a sentence that get no attribute: 0 for labels, 1 for pairs, 2 for triples
-
-
-@struct
-class Cells(NamedTuple):
-    """V views (a column through an atom) of C columns of N tokens."""
-
-    ids: I32_2D  # [C, N]
-    column: I32  # [V]    the column of a view
-    start: I64  # [V+1]   start of a view's types in hash and power
-    hash: U64  # [sum of types]
-    power: U64  # [sum of types]  0 where the atom is absent
-
-
-class Memo(NamedTuple):
-    """Memoised attributes of templates. The attribute of a template is a function of its cells; a template with few
-    combinations of cells (a single cell, two or three parts of speech) has a place for each of them. Each distance
-    outside the sentence counts as one more type."""
-
-    start: I64  # [T]     the first place of a template, -1: it has too many combinations
-    factor: I64  # [M]    of a macro's cell in the number of the place
-    attribute: I32  # [places]  UNKNOWN, ABSENT or a number
-
-
-class Pairs(NamedTuple):
-    """What the cells of templates of two cells add to a key, for those that are not memoised (pairs of words). The key
-    of a template with the cells a, b is hash[a] * power[b] + hash[b]: a counts from first[m], b from first[m + 1]. Each
-    distance outside the sentence counts as one more type."""
-
-    first: I64  # [M]     the first place of a macro, -1: it is not of such a template
-    hash: U64  # [places]  with the literals beside the cell
-    power: U64  # [places]  0 where the atom is absent
-
-
-class Chunk(NamedTuple):
-    """Workspace for the tokens of some sentences."""
-
-    out: I32_2D  # [tokens, T]  attributes, ABSENT where a template does not fire
-    token: I64  # [tokens]   of one template: the tokens whose attribute is not in the memo,
-    sentence: I64  # [tokens]  their sentences,
-    key: U64  # [tokens]     their keys
-    place: I64  # [tokens]   and their places in the memo, -1: none
-
-
-class Range(NamedTuple):
-    """Sentences first..last - 1 of a corpus."""
-
-    offset: I64  # [S+1]
-    first: int
-    last: int
 
 
 @part
@@ -109,34 +42,6 @@ def _make_memo(p: Program, c: Cells) -> Memo:
             starts[t] = total
             total += size
     return Memo(starts, factors, np.full(total, UNKNOWN, np.int32))
-
-
-@part
-def _make_pairs(p: Program, c: Cells, memo: Memo) -> Pairs:
-    firsts = np.full(p.row.size, -1, np.int64)
-    E = p.edge_hash.shape[1]
-    total = 0
-    for t in range(p.macro.size - 1):
-        m = p.macro[t]
-        if memo.start[t] < 0 and p.macro[t + 1] - m == 2 and p.anchor[m] == HERE and p.anchor[m + 1] == HERE:
-            for k in range(m, m + 2):
-                firsts[k] = total
-                total += c.start[p.sight[k] + 1] - c.start[p.sight[k]] + E
-    hashes, powers = np.empty(total, np.uint64), np.empty(total, np.uint64)
-    for t in range(p.macro.size - 1):
-        for m in range(p.macro[t], p.macro[t + 1]):
-            if firsts[m] < 0:
-                continue
-            v = p.sight[m]
-            types = c.start[v + 1] - c.start[v]
-            last = m + 1 == p.macro[t + 1]
-            tail_hash, tail_power = (p.tail_hash[t], p.tail_power[t]) if last else (np.uint64(0), np.uint64(1))
-            for k in range(types + E):
-                by = c.power[c.start[v] + k] if k < types else p.edge_power[v, k - types]
-                piece = c.hash[c.start[v] + k] if k < types else p.edge_hash[v, k - types]
-                hashes[firsts[m] + k] = (p.before_hash[m] * by + piece) * tail_power + tail_hash
-                powers[firsts[m] + k] = p.before_power[m] * by * tail_power
-    return Pairs(firsts, hashes, powers)
 
 
 @part
@@ -184,15 +89,29 @@ def _from_memo(p: Program, c: Cells, text: Range, t: int, memo: Memo, r: Chunk) 
         lo, hi = offset[s], offset[s + 1]
         for i in range(lo, min(hi, lo + skip)):
             out[i - base, t] = ABSENT
-        for i in range(lo + skip, hi):
-            a = UNKNOWN
-            if quick and i - lo >= back and hi - i > ahead:
-                a = known[own + fa * ca[i + ra] + fb * cb[i + rb] + fc * cc[i + rc]]
-            if a == UNKNOWN:
-                token[n], sentence[n] = i, s
-                n += 1
-            else:
+        begin = min(hi, lo + skip)  # tokens begin..left - 1 and right..hi - 1 see an edge
+        left = min(hi, max(begin, lo + back)) if quick else hi
+        right = max(left, hi - ahead)
+        for i in range(begin, left):
+            token[n], sentence[n] = i, s
+            n += 1
+        if fb == 0 and fc == 0:  # most templates have one cell
+            for i in range(left, right):
+                a = known[own + ca[i + ra]]
                 out[i - base, t] = a
+                if a == UNKNOWN:
+                    token[n], sentence[n] = i, s
+                    n += 1
+        else:
+            for i in range(left, right):
+                a = known[own + fa * ca[i + ra] + fb * cb[i + rb] + fc * cc[i + rc]]
+                out[i - base, t] = a
+                if a == UNKNOWN:
+                    token[n], sentence[n] = i, s
+                    n += 1
+        for i in range(right, hi):
+            token[n], sentence[n] = i, s
+            n += 1
     return n
 
 
@@ -240,45 +159,6 @@ def _compose_keys(p: Program, c: Cells, text: Range, t: int, memo: Memo, x: Feat
     return waiting
 
 
-@inline
-def _cell_at(ids: np.ndarray, j: int, lo: int, hi: int, outside: int) -> int:
-    """The type of token j; `outside`: the number of the edge itself."""
-    if lo <= j < hi:
-        return np.int64(ids[j])
-    return outside + (j - lo if j < lo else j - hi + 1)
-
-
-@part
-def _compose_pairs(p: Program, c: Cells, text: Range, t: int, pairs: Pairs, x: FeatureIndex, r: Chunk) -> int:
-    """Compute the keys of template t of two cells. Returns how many tokens have one; their places in the table are
-    prefetched."""
-    offset, base, skip, m, R = text.offset, text.offset[text.first], p.skip, p.macro[t], p.edge_hash.shape[1] // 2
-    va, vb = p.sight[m], p.sight[m + 1]
-    ids_a, ids_b, row_a, row_b = c.ids[c.column[va]], c.ids[c.column[vb]], np.int64(p.row[m]), np.int64(p.row[m + 1])
-    edge_a, edge_b = c.start[va + 1] - c.start[va] + R, c.start[vb + 1] - c.start[vb] + R
-    hash_a, power_a = pairs.hash[pairs.first[m] :], pairs.power[pairs.first[m] :]
-    hash_b, power_b = pairs.hash[pairs.first[m + 1] :], pairs.power[pairs.first[m + 1] :]
-    keys, buckets, bits = x.keys, x.first, x.bits
-    out, token, key, places = r.out, r.token, r.key, r.place
-    waiting = 0
-    for s in range(text.first, text.last):
-        lo, hi = offset[s], offset[s + 1]
-        for i in range(lo, min(hi, lo + skip)):
-            out[i - base, t] = ABSENT
-        for i in range(lo + skip, hi):
-            a = _cell_at(ids_a, i + row_a, lo, hi, edge_a)
-            b = _cell_at(ids_b, i + row_b, lo, hi, edge_b)
-            by = power_b[b]
-            if power_a[a] != np.uint64(0) and by != np.uint64(0):
-                h = mixed(hash_a[a] * by + hash_b[b])
-                fetch_early(keys, buckets, bits, h)
-                token[waiting], key[waiting], places[waiting] = i, h, -1
-                waiting += 1
-            else:
-                out[i - base, t] = ABSENT
-    return waiting
-
-
 @part
 def _look_up(x: FeatureIndex, first: np.ndarray, base: int, t: int, memo: Memo, n: int, r: Chunk) -> int:
     """Look up the n keys of template t. Returns the new number of attributes. The index grows if `first` is not
@@ -318,7 +198,7 @@ def _encode_chunk(
     for t in range(p.macro.size - 1):
         m = p.macro[t]
         if m < p.macro[t + 1] and pairs.first[m] >= 0:
-            n = _compose_pairs(p, c, text, t, pairs, x, r)
+            n = compose_pairs(p, c, text, t, pairs, x, r)
         else:
             n = _from_memo(p, c, text, t, memo, r)
             if n > 0:
@@ -337,10 +217,10 @@ def _encode_chunk(
 
 
 @inline
-def _end_of_chunk(offset: np.ndarray, s0: int) -> int:
-    """The sentence after the chunk of about CHUNK tokens that begins with s0."""
+def _end_of_chunk(offset: np.ndarray, s0: int, size: int) -> int:
+    """The sentence after the chunk of about so many tokens that begins with s0."""
     s1 = s0 + 1
-    while s1 < offset.size - 1 and offset[s1 + 1] - offset[s0] <= CHUNK:
+    while s1 < offset.size - 1 and offset[s1 + 1] - offset[s0] <= size:
         s1 += 1
     return s1
 
@@ -357,15 +237,16 @@ def encode(
     ptr = np.empty(N + 1, np.int64)
     att = np.empty(N * T + 1, np.int32)  # one more: an absent attribute is written and then overwritten
     memo = _make_memo(p, c)
-    pairs = _make_pairs(p, c, memo)
+    pairs = make_pairs(p, c, memo)
     keys, numbers, A, buckets, low, bits, rest = feature_index
     first = np.full(max(1024, A * 2) if grow else 0, -1, np.int64)
-    r = _make_chunk(CHUNK, T)
+    size = CHUNK if grow else SMALL_CHUNK
+    r = _make_chunk(size, T)
     z = 0
     ptr[0] = 0
     s0 = 0
     while s0 < offset.size - 1:
-        s1 = _end_of_chunk(offset, s0)
+        s1 = _end_of_chunk(offset, s0, size)
         base, n = offset[s0], offset[s1] - offset[s0]
         if n > r.token.size:
             r = _make_chunk(n, T)

@@ -8,7 +8,7 @@ import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel
 from palmette.kernels.core.types import I64, U8, Bytes, struct
-from palmette.kernels.encode.encode import FIRST, LAST, Cells, Program
+from palmette.kernels.encode.forms import FIRST, LAST, Cells, Program
 
 
 class Texts(NamedTuple):

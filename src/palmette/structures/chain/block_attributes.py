@@ -15,7 +15,8 @@ from palmette.features.index import keys_of
 from palmette.kernels.chain.forms import Active
 from palmette.kernels.core.hashing import mixed_all
 from palmette.kernels.core.index import FeatureIndex, find_all
-from palmette.kernels.encode.encode import Cells, keep_attributes
+from palmette.kernels.encode.encode import keep_attributes
+from palmette.kernels.encode.forms import Cells
 from palmette.kernels.io.columns import join_types
 
 NO_VALUES = np.zeros(0, np.float32)

@@ -17,7 +17,8 @@ from palmette.kernels.chain.gather import inverted, seen_labels
 from palmette.kernels.core.hashing import mixed_all
 from palmette.kernels.core.index import FeatureIndex, find_all, hash_index
 from palmette.kernels.core.table import add_all, renumbered
-from palmette.kernels.encode.encode import Cells, keep_attributes
+from palmette.kernels.encode.encode import keep_attributes
+from palmette.kernels.encode.forms import Cells
 from palmette.kernels.io.columns import join_types
 from palmette.options.spelling import spelt
 from palmette.structures.chain.lists import without_zeros
