@@ -26,9 +26,9 @@ from palmette.kernels.chain.ngrams import (
 )
 from palmette.kernels.chain.update import add_tied_dense, add_tied_seen
 from palmette.kernels.core.compile import inline, part
-from palmette.kernels.core.team import Share, is_own, row_to_change
+from palmette.kernels.core.team import Share, is_own, own_or_zero, row_to_change
 from palmette.kernels.core.types import F64, I64
-from palmette.kernels.core.vector import fetch_early
+from palmette.kernels.core.vector_descent import fetch_to_write
 from palmette.kernels.learning.rule import AROW, MIRA, PA, Rule
 
 NOTHING = 1e-9  # coefficients below this are lost in the rounding of float32 weights of ordinary size
@@ -107,8 +107,11 @@ def _blend_rows(
     begin: int, end: int, place: np.ndarray, factor: np.ndarray, n: int, c: float, share: Share,
 ) -> None:  # fmt: skip
     """Update the rows of the attributes begin..end of a token. A row is allocated at its first change."""
-    for k in range(begin, end):  # the weights are in the cache, the accumulators are not
-        fetch_early(a, np.int64(slot[att[k]]))
+    for k in range(begin, end):  # rows are scattered over the memory: all at the same time
+        s = own_or_zero(np.int64(slot[att[k]]), share)
+        for j in range(n):
+            fetch_to_write(w, s, place[j])
+            fetch_to_write(a, s, place[j])
     for k in range(begin, end):
         s = row_to_change(slot, used, att[k], share)
         if s == 0:

@@ -20,6 +20,8 @@ from palmette.kernels.chain.batches import (
     begin_batch,
     count_batch,
     has_updates,
+    is_due,
+    update_lacks_rows,
 )
 from palmette.kernels.chain.costs import wrong_labels
 from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
@@ -27,7 +29,7 @@ from palmette.kernels.chain.score import restrict, score, score_changed_pairs
 from palmette.kernels.chain.update import add_path_difference
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.core.team import Share, Team, arrive, claim, is_broken, meet, release, serial_share, share_of
+from palmette.kernels.core.team import FIND, Share, Team, arrive, begin_phases, claim, is_broken, meet, release, serial_share, share_of
 from palmette.kernels.core.types import F64, I32, I64, Bool_2D, struct
 
 
@@ -78,6 +80,7 @@ def _find(T: Trellis, m: Chain, x: Data, s: int, changed: bool, batch: Batch, j:
     batch.missed[j], batch.outcome[j] = missed, RIGHT
     if missed > 0:
         batch.outcome[j] = UPDATE if gold_path(T, m, x, lo, n, gold) else NO_PATH
+        batch.fresh[j] = 1 if update_lacks_rows(m, x, s, batch.paths[j]) else 0
 
 
 @part
@@ -87,7 +90,7 @@ def _learn(
 ) -> None:  # fmt: skip
     """Make the updates of the batch of n sentences that begins at examples[first]."""
     for j in range(n):
-        if batch.outcome[j] != UPDATE:
+        if not is_due(batch, j, share):
             continue
         s, gold, guess = examples[first + j], batch.paths[j, 0], batch.paths[j, 1]
         add_path_difference(m, x, s, gold, guess, float(x.weight[s]), clock + j, share)
@@ -117,6 +120,7 @@ def train_perceptron(
     T, learnt = workspace
     order, first, changed = np.empty(batch.outcome.size, np.int64), 0, True
     alone = applies_alone(m.weights[0], team)
+    begin_phases(team)
     while first < examples.size and not is_broken(team):
         n = begin_batch(m.weights[0], x.features[0], x, examples, first, 2, order)
         if n == 0:
@@ -126,7 +130,7 @@ def train_perceptron(
             _find(T, m, x, examples[first + order[j]], changed, batch, order[j])
             changed = False
             j = claim(team)
-        if arrive(team):
+        if arrive(team, FIND):
             _learn(m, x, learnt, examples, first, n, batch, clock, serial_share(team, alone))
             count_batch(batch, n, counts)
             release(team)

@@ -27,7 +27,8 @@ from palmette.kernels.chain.ngrams import (
     triples_of,
 )
 from palmette.kernels.core.compile import inline, part
-from palmette.kernels.core.team import Share, is_own, row_to_change
+from palmette.kernels.core.team import Share, is_own, own_or_zero, row_to_change
+from palmette.kernels.core.vector_descent import fetch_to_write
 
 
 @inline
@@ -93,6 +94,12 @@ def _move_rows(
     """Update the attributes of token i: add `step` at the place `plus` and subtract it at `minus`. A dense row is
     allocated at its first change."""
     slot, used, w, a, att, val = r.slot, r.used, r.w, r.a, x.att, x.val
+    for k in range(x.ptr[i], x.ptr[i + 1]):  # rows are scattered over the memory: all at the same time
+        s = own_or_zero(np.int64(slot[att[k]]), share)
+        fetch_to_write(w, s, plus)
+        fetch_to_write(w, s, minus)
+        fetch_to_write(a, s, plus)
+        fetch_to_write(a, s, minus)
     for k in range(x.ptr[i], x.ptr[i + 1]):
         s = row_to_change(slot, used, att[k], share)
         if s == 0:

@@ -20,9 +20,12 @@ import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.team import (
+    APPLY,
+    FIND,
     Share,
     Team,
     arrive,
+    begin_phases,
     claim,
     is_broken,
     longest_first,
@@ -266,6 +269,7 @@ def train_latent(
     tally.stale[0] = True
     for j in range(order.size):
         order[j] = j
+    begin_phases(team)
     while first < examples.size and not is_broken(team):
         some = examples[first : first + order.size]
         if store.size[0] == 0:
@@ -273,12 +277,12 @@ def train_latent(
         left = 1
         while left > 0 and not is_broken(team):
             _find_all(v, w, data, store, some, how, workspace, tally, team)
-            if arrive(team):
+            if arrive(team, FIND):
                 share = serial_share(team, team.size == 1)
                 _finish_round(v, w, data, store, some, how, workspace, tally, share)
                 release(team)
             _change_own(v, w, data.x, store, some, how, tally, team)
-            if arrive(team):
+            if arrive(team, APPLY):
                 if batch.left[0] == 0:
                     _end_batch(tally, some.size)
                 release(team)

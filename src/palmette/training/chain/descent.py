@@ -10,6 +10,7 @@ import numpy as np
 
 from palmette.errors import DataError
 from palmette.kernels.chain.batches import CLOCK, INFEASIBLE, OBJECTIVE, WRONG, make_batch
+from palmette.kernels.chain.forms import no_sums
 from palmette.kernels.chain.stochastic import Descent, descend, make_descent_workspace, make_gradients
 from palmette.kernels.core.team import Team
 from palmette.options.learners import Crf
@@ -39,6 +40,13 @@ class DescentLearning(ChainLearning):
         self.gradients = [make_gradients(self.chain, self.data, size) for _ in range(times)]
         self.batches = [make_batch(size, self.data) for _ in range(times)]
         self.objective = 0.0
+
+    def leave_out_sums(self) -> None:
+        """Do without accumulators of rows, which are half of the memory of adagrad, if the last weights are wanted:
+        trainings by adagrad are not resumed, so that nobody reads them."""
+        if self.learner.optimiser == "adagrad" and self.mean_clock is None and self.start is None:
+            one, two, three = (r if r.first.size else r._replace(a=no_sums()) for r in self.chain.weights)
+            self.chain = self.chain._replace(weights=(one, two, three))
 
     def be_part_of(self, sentences: int, counts: Sequence[np.ndarray]) -> None:
         """Take penalties as for a corpus of so many sentences in which attributes occur so often, by arity i64[A]."""

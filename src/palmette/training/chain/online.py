@@ -48,6 +48,8 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
         start, before = start_learning(problem, averaging, plain)
         start.order = problem.order
         learning = in_shards(start, settings, request.n_threads)
+        if isinstance(learning, DescentLearning):
+            learning.leave_out_sums()
         if isinstance(learning, MixedLearning):
             learning.cluster.watcher = watcher_of(request.progress)
         if plain is not None and plain.interrupted:
