@@ -79,7 +79,7 @@ def applies_alone(r: FeatureWeights, team: Team) -> bool:
 def lacks_rows(r: FeatureWeights, x: Active, first: int, last: int) -> bool:
     """Whether an attribute of the tokens first..last has no dense row yet."""
     slot, ptr, att = r.slot, x.ptr, x.att
-    if r.first.size == 0 and slot.size > 0 and ptr.size > 0:
+    if r.first.size == 0 and r.used[0] <= slot.size and ptr.size > 0:
         for k in range(ptr[first], ptr[last]):
             if slot[att[k]] == 0:
                 return True

@@ -160,20 +160,27 @@ def _descend(
 
 
 @part
-def _list_own(r: FeatureWeights, x: Active, begin: int, end: int, decay: np.ndarray, share: Share, own: OwnRows) -> int:
-    """List the rows of this thread, of the attributes begin..end; an attribute without one gets it now. Returns their
-    number. There are no branches that cannot be foreseen; some zero rows follow, to be fetched."""
-    slot, used, att, rows, places, decays = r.slot, r.used, x.att, own.rows, own.places, own.decays
-    n = 0
+def _give_rows(r: FeatureWeights, x: Active, begin: int, end: int) -> None:
+    """Give rows to those of the attributes begin..end that have none."""
+    slot, used, att = r.slot, r.used, x.att
     for k in range(begin, end):
-        row = np.int64(slot[att[k]])
-        if row == 0:
-            row = used[0]
-            slot[att[k]] = row
-            used[0] = row + 1
-        if share.number >= 0:
-            rows[n], places[n], decays[n] = row, k, decay[att[k]]
-            n += is_own_row(row, share)
+        if slot[att[k]] == 0:
+            slot[att[k]] = used[0]
+            used[0] += 1
+
+
+@part
+def _list_own(r: FeatureWeights, x: Active, begin: int, end: int, decay: np.ndarray, share: Share, own: OwnRows) -> int:
+    """List the rows of this thread, of the attributes begin..end. Returns their number. Some zero rows follow, to be
+    fetched. The attribute decides whose a row is, in a loop without branches: rows that were given out in the order of
+    attributes lie as `is_own_row` supposes."""
+    slot, att, rows, places, decays, n = r.slot, x.att, own.rows, own.places, own.decays, 0
+    for k in range(begin, end):
+        places[n] = k
+        n += is_own_row(np.int64(att[k]) + 1, share)
+    for e in range(n):
+        attribute = att[places[e]]
+        rows[e], decays[e] = slot[attribute], decay[attribute]
     for e in range(n, n + AHEAD):
         rows[e] = 0
     return n
@@ -274,8 +281,12 @@ def _descend_ngrams(
         for i in range(first, n):
             _descend_seen(r, m, place, x, lo + i, M[i], decay, rate, c, share)
     elif r.slot.size > 0:
-        listed = _list_own(r, x, x.ptr[lo + first], x.ptr[lo + n], decay, share, own)
-        _descend_rows(r, x, lo, first, M, n, own, listed, rate, c)
+        begin, end = x.ptr[lo + first], x.ptr[lo + n]
+        if share.number < 0 or share.size == 1:
+            _give_rows(r, x, begin, end)
+        if share.number >= 0:
+            listed = _list_own(r, x, begin, end, decay, share, own)
+            _descend_rows(r, x, lo, first, M, n, own, listed, rate, c)
 
 
 @part

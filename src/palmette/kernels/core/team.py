@@ -34,8 +34,8 @@ FIND, APPLY, IN_ORDER = np.int64(0), np.int64(1), np.int64(2)
 WAIT, SINCE, PHASES = np.int64(3), np.int64(5), 6
 HAS_CYCLES = platform.machine().lower() in ("x86_64", "amd64")  # others do not let programs read them
 PATIENCE = 20000  # looks before a core is offered to others: some 50 microseconds
-_MIX, _32 = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
-ROWS = 3  # 2 ** ROWS neighbouring rows have one owner, so that threads write to different cache lines
+_LOW, _32 = np.uint64(0xFFFFFFFF), np.uint64(32)
+ROWS = 1  # 2 ** ROWS neighbouring rows have one owner: whole cache lines if rows have a multiple of 8 numbers
 
 
 @struct
@@ -53,6 +53,7 @@ class Share(NamedTuple):
 
     number: np.int64
     size: np.int64
+    step: np.uint64  # 2 ** 32 / size, rounded up
 
 
 def make_team(size: int) -> list[Team]:
@@ -148,16 +149,22 @@ def begin_phases(team: Team) -> None:
 
 
 @inline
+def share_among(number: np.int64, size: np.int64) -> Share:
+    """The rows that one of so many threads changes."""
+    return Share(number, size, np.uint64((np.int64(1 << 32) + size - 1) // size))
+
+
+@inline
 def share_of(team: Team) -> Share:
     """The rows that this thread changes."""
-    return Share(np.int64(team.number), np.int64(team.size))
+    return share_among(np.int64(team.number), np.int64(team.size))
 
 
 @inline
 def serial_share(team: Team, alone: bool) -> Share:
     """What the thread does that came last. Alone it changes all rows; otherwise it changes none, and only gives out
     rows to attributes that have none."""
-    return Share(np.int64(0), np.int64(1)) if alone else Share(np.int64(-1), np.int64(team.size))
+    return share_among(np.int64(0), np.int64(1)) if alone else share_among(np.int64(-1), np.int64(team.size))
 
 
 @inline
@@ -215,11 +222,12 @@ def is_broken(team: Team) -> bool:
 
 
 @inline
-def _owner(number: np.int64, size: np.int64) -> np.int64:
-    """The thread that changes a row, or the list of an attribute: neighbours have the same, and all threads have
-    about as many. Two products take a third of the time of a division."""
-    mixed = np.uint64(number >> ROWS) * _MIX >> _32
-    return np.int64(mixed * np.uint64(size) >> _32)
+def _owner(number: np.int64, share: Share) -> np.int64:
+    """The thread that changes a row, or the list of an attribute: neighbours have the same, and the next ones another,
+    so that all threads have about as many of the frequent ones, which come first. The remainder of a division by the
+    number of threads, from two products: a third of the time."""
+    part = np.uint64(number >> ROWS) * share.step & _LOW
+    return np.int64(part * np.uint64(share.size) >> _32)
 
 
 @inline
@@ -230,7 +238,7 @@ def row_to_change(slot: np.ndarray, used: np.ndarray, attribute: int, share: Sha
         row = used[0]
         slot[attribute] = row
         used[0] = row + 1
-    if share.size > 1 and _owner(row, share.size) != share.number:
+    if share.size > 1 and _owner(row, share) != share.number:
         return np.int64(0)
     return row
 
@@ -238,7 +246,7 @@ def row_to_change(slot: np.ndarray, used: np.ndarray, attribute: int, share: Sha
 @inline
 def is_own_row(row: np.int64, share: Share) -> np.int64:
     """1 if this thread changes a row, else 0: a number, so that lists need no branch."""
-    return np.int64(share.size == 1 or _owner(row, share.size) == share.number)
+    return np.int64(share.size == 1 or _owner(row, share) == share.number)
 
 
 @inline
@@ -250,7 +258,7 @@ def own_or_zero(row: np.int64, share: Share) -> np.int64:
 @inline
 def is_own(attribute: int, share: Share) -> bool:
     """Whether this thread changes the list of weights of an attribute."""
-    return share.size == 1 or _owner(np.int64(attribute), share.size) == share.number
+    return share.size == 1 or _owner(np.int64(attribute), share) == share.number
 
 
 @part

@@ -31,6 +31,7 @@ from palmette.kernels.core.team import (
     longest_first,
     release,
     serial_share,
+    share_among,
     share_of,
 )
 from palmette.kernels.core.types import F64, I16_2D, I64, Bool
@@ -98,7 +99,7 @@ def _find_step(
     if how.rule.spread > 0.0:
         nothing, n = Step(0.0, 0.0, 0.0), data.x.offset[s + 1] - data.x.offset[s]
         scaled = adaptive_features(
-            v, w, data.x, s, workspace.path, tally.done, nothing, Share(np.int64(0), np.int64(1))
+            v, w, data.x, s, workspace.path, tally.done, nothing, share_among(np.int64(0), np.int64(1))
         )
         if v.pairs:
             scaled += adaptive_pairs(v, w, n, workspace.path, workspace.times, nothing)

@@ -14,7 +14,7 @@ from palmette.kernels.chain.forms import no_sums
 from palmette.kernels.chain.stochastic import Descent, descend, make_descent_workspace, make_gradients
 from palmette.kernels.core.team import Team
 from palmette.options.learners import Crf
-from palmette.structures.chain.weights import norm
+from palmette.structures.chain.weights import give_out_rows, norm
 from palmette.training.chain.exact import ChainLearning, all_counts, counts_per_thread
 from palmette.training.chain.overflow import cure
 from palmette.training.trainer import Counts
@@ -41,9 +41,11 @@ class DescentLearning(ChainLearning):
         self.batches = [make_batch(size, self.data) for _ in range(times)]
         self.objective = 0.0
 
-    def leave_out_sums(self) -> None:
-        """Do without accumulators of rows, which are half of the memory of adagrad, if the last weights are wanted:
-        trainings by adagrad are not resumed, so that nobody reads them."""
+    def be_alone(self) -> None:
+        """Called if no others learn from other parts of the data. All attributes get their rows at once, in order,
+        since all change in the first epoch. If the last weights are wanted, adagrad does without the accumulators of
+        rows, which are half of its memory: it cannot be resumed, so that nobody reads them."""
+        give_out_rows(self.chain)
         if self.learner.optimiser == "adagrad" and self.mean_clock is None and self.start is None:
             one, two, three = (r if r.first.size else r._replace(a=no_sums()) for r in self.chain.weights)
             self.chain = self.chain._replace(weights=(one, two, three))

@@ -49,7 +49,7 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
         start.order = problem.order
         learning = in_shards(start, settings, request.n_threads)
         if isinstance(learning, DescentLearning):
-            learning.leave_out_sums()
+            learning.be_alone()
         if isinstance(learning, MixedLearning):
             learning.cluster.watcher = watcher_of(request.progress)
         if plain is not None and plain.interrupted:
