@@ -89,15 +89,15 @@ def lacks_rows(r: FeatureWeights, x: Active, first: int, last: int) -> bool:
 @part
 def update_lacks_rows(m: Chain, x: Data, s: int, paths: np.ndarray) -> bool:
     """Whether an attribute has no dense row yet, at tokens of sentence s at which the paths differ."""
-    lo = x.offset[s]
+    lo, same = x.offset[s], 3  # tokens up to this one at which all paths agree
+    w, f = m.weights, x.features
     for i in range(x.offset[s + 1] - lo):
-        if (
-            (not all_agree(paths, i, 1) and lacks_rows(m.weights[0], x.features[0], lo + i, lo + i + 1))
-            or (i >= 1 and m.order >= 1 and x.features[1].ptr.size > 0 and not all_agree(paths, i, 2)
-                and lacks_rows(m.weights[1], x.features[1], lo + i, lo + i + 1))
-            or (i >= 2 and m.order >= 2 and x.features[2].ptr.size > 0 and not all_agree(paths, i, 3)
-                and lacks_rows(m.weights[2], x.features[2], lo + i, lo + i + 1))
-        ):
+        k, same = lo + i, same + 1 if all_agree(paths, i, 1) else 0
+        if same == 0 and lacks_rows(w[0], f[0], k, k + 1):
+            return True
+        if same <= 1 <= min(i, m.order) and lacks_rows(w[1], f[1], k, k + 1):
+            return True
+        if same <= 2 <= min(i, m.order) and lacks_rows(w[2], f[2], k, k + 1):
             return True
     return False
 
@@ -105,7 +105,7 @@ def update_lacks_rows(m: Chain, x: Data, s: int, paths: np.ndarray) -> bool:
 @inline
 def is_due(batch: Batch, j: int, share: Share) -> bool:
     """Whether there is an update of sentence j for this share. If that has no rows, it only gives them out."""
-    return batch.outcome[j] == UPDATE and (share.number >= 0 or batch.fresh[j] > 0)
+    return bool(batch.outcome[j] == UPDATE and (share.number >= 0 or batch.fresh[j] > 0))
 
 
 @part

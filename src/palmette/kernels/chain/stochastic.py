@@ -19,7 +19,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.batches import CLOCK, NO_PATH, OBJECTIVE, UPDATE, Batch, begin_batch, count_batch, is_due, lacks_rows
+from palmette.kernels.chain.batches import (
+    CLOCK,
+    NO_PATH,
+    OBJECTIVE,
+    UPDATE,
+    Batch,
+    begin_batch,
+    count_batch,
+    is_due,
+    lacks_rows,
+)
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Ngrams, TransitionWeights, longest_of
 from palmette.kernels.chain.gradient import (
     Expected,
@@ -30,6 +40,7 @@ from palmette.kernels.chain.gradient import (
     sentence_likelihood,
 )
 from palmette.kernels.chain.ngrams import pairs_of, singles_of, triples_of
+from palmette.kernels.chain.own_rows import give_rows
 from palmette.kernels.chain.score import gather_for
 from palmette.kernels.core.aligned import aligned_zeros
 from palmette.kernels.core.compile import inline, kernel, part
@@ -87,7 +98,7 @@ def make_gradients(m: Chain, x: Data, size: int = 1) -> Gradients:
     return Gradients(n, Expected(tables, (ends, edges, threes)))
 
 
-class OwnRows(NamedTuple):
+class OwnSentence(NamedTuple):
     """Rows of attributes of a sentence that one thread changes, with what their update needs."""
 
     rows: I64  # [n + AHEAD]
@@ -96,7 +107,7 @@ class OwnRows(NamedTuple):
 
 
 @part
-def _make_own(x: Data, examples: np.ndarray) -> OwnRows:
+def _make_own(x: Data, examples: np.ndarray) -> OwnSentence:
     """For any of the examples."""
     most = 0
     for arity in range(3):
@@ -105,7 +116,7 @@ def _make_own(x: Data, examples: np.ndarray) -> OwnRows:
             for s in examples:
                 most = max(most, ptr[x.offset[s + 1]] - ptr[x.offset[s]])
     size = most + AHEAD + 1
-    return OwnRows(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.float32))
+    return OwnSentence(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.float32))
 
 
 def make_descent_workspace(m: Chain, x: Data) -> Workspace:
@@ -160,17 +171,9 @@ def _descend(
 
 
 @part
-def _give_rows(r: FeatureWeights, x: Active, begin: int, end: int) -> None:
-    """Give rows to those of the attributes begin..end that have none."""
-    slot, used, att = r.slot, r.used, x.att
-    for k in range(begin, end):
-        if slot[att[k]] == 0:
-            slot[att[k]] = used[0]
-            used[0] += 1
-
-
-@part
-def _list_own(r: FeatureWeights, x: Active, begin: int, end: int, decay: np.ndarray, share: Share, own: OwnRows) -> int:
+def _list_own(
+    r: FeatureWeights, x: Active, begin: int, end: int, decay: np.ndarray, share: Share, own: OwnSentence
+) -> int:
     """List the rows of this thread, of the attributes begin..end. Returns their number. Some zero rows follow, to be
     fetched. The attribute decides whose a row is, in a loop without branches: rows that were given out in the order of
     attributes lie as `is_own_row` supposes."""
@@ -188,26 +191,25 @@ def _list_own(r: FeatureWeights, x: Active, begin: int, end: int, decay: np.ndar
 
 @part
 def _descend_rows(
-    r: FeatureWeights, x: Active, lo: int, first: int, M: np.ndarray, last: int, own: OwnRows, n: int, rate: float, c: float
+    r: FeatureWeights, x: Active, lo: int, i: int, M: np.ndarray, own: OwnSentence, n: int, rate: float, c: float
 ) -> None:
-    """Update the n listed rows of the tokens first..last of a sentence that begins at token lo."""
+    """Update the n listed rows of the tokens from i on of a sentence that begins at token lo."""
     w, a, squares, ptr, val = r.w, r.a, r.state, x.ptr, x.val
-    rows, places, decays, adaptive = own.rows, own.places, own.decays, r.state.shape[0] > 0
-    nothing, e = squares.reshape(-1), 0
-    for i in range(first, last):
-        end, g = ptr[lo + i + 1], M[i]
-        while e < n and places[e] < end:
-            s, ahead = rows[e], rows[e + AHEAD]
-            value = np.float32(1.0) if val.size == 0 else val[places[e]]
-            if a.shape[0] > 0:
-                fetch_to_change(a, ahead)
-            if adaptive:
-                fetch_to_change(w, ahead)
-                fetch_to_change(squares, ahead)
-                adapt_row(w, a, squares, s, M, i, value, decays[e], rate, c)
-            else:
-                _descend(w[s], a[s], nothing, g, value, decays[e], rate, c)
-            e += 1
+    rows, places, decays, adaptive, averages = own.rows, own.places, own.decays, squares.shape[0] > 0, a.shape[0] > 0
+    nothing = squares.reshape(-1)
+    for e in range(n):
+        while places[e] >= ptr[lo + i + 1]:
+            i += 1
+        value = np.float32(1.0) if val.size == 0 else val[places[e]]
+        s, ahead = rows[e], rows[e + AHEAD]
+        if averages:
+            fetch_to_change(a, ahead)
+        if adaptive:
+            fetch_to_change(w, ahead)
+            fetch_to_change(squares, ahead)
+            adapt_row(w, a, squares, s, M, i, value, decays[e], rate, c)
+        else:
+            _descend(w[s], a[s], nothing, M[i], value, decays[e], rate, c)
 
 
 @part
@@ -271,7 +273,7 @@ def _forget_others(gradient: np.ndarray, learnt: np.ndarray) -> None:
 @part
 def _descend_ngrams(
     g: Ngrams, m: Chain, lo: int, n: int, M: np.ndarray, decay: np.ndarray, place: np.ndarray, rate: float, c: float,
-    share: Share, own: OwnRows,
+    share: Share, own: OwnSentence,
 ) -> None:  # fmt: skip
     """Update the attributes of one arity, token by token."""
     r, x, first = g.weights, g.features, g.arity - 1
@@ -283,16 +285,16 @@ def _descend_ngrams(
     elif r.slot.size > 0:
         begin, end = x.ptr[lo + first], x.ptr[lo + n]
         if share.number < 0 or share.size == 1:
-            _give_rows(r, x, begin, end)
+            give_rows(r, x, begin, end)
         if share.number >= 0:
             listed = _list_own(r, x, begin, end, decay, share, own)
-            _descend_rows(r, x, lo, first, M, n, own, listed, rate, c)
+            _descend_rows(r, x, lo, first, M, own, listed, rate, c)
 
 
 @part
 def _descend_sentence(
     m: Chain, x: Data, s: int, out: Expected, by: Descent, places: tuple[np.ndarray, np.ndarray, np.ndarray], c: float,
-    share: Share, own: OwnRows,
+    share: Share, own: OwnSentence,
 ) -> None:  # fmt: skip
     """Update all weights of a sentence; places: the starts of the blocks of seen combinations, by arity minus 1."""
     lo = x.offset[s]
@@ -315,7 +317,7 @@ def _descend_sentence(
 @part
 def _descend_batch(
     m: Chain, x: Data, examples: np.ndarray, n: int, batch: Batch, gradients: Gradients, by: Descent,
-    places: tuple[np.ndarray, np.ndarray, np.ndarray], clock: float, share: Share, own: OwnRows,
+    places: tuple[np.ndarray, np.ndarray, np.ndarray], clock: float, share: Share, own: OwnSentence,
 ) -> None:  # fmt: skip
     """Update the weights by the gradients of the first n examples, one after the other."""
     for j in range(n):

@@ -63,7 +63,19 @@ from palmette.kernels.chain.label_context import (
 )
 from palmette.kernels.chain.score import score_states
 from palmette.kernels.core.compile import inline, kernel, part
-from palmette.kernels.core.team import FIND, Share, Team, arrive, begin_phases, claim, is_broken, meet, release, serial_share, share_of
+from palmette.kernels.core.team import (
+    FIND,
+    Share,
+    Team,
+    arrive,
+    begin_phases,
+    claim,
+    is_broken,
+    meet,
+    release,
+    serial_share,
+    share_of,
+)
 from palmette.kernels.core.types import F64, I64, struct
 from palmette.kernels.learning.coefficients import (
     asks_for_products,
@@ -103,7 +115,7 @@ def make_beam_learning_workspace(w: BeamWeights, d: BeamData, learner: BeamLearn
     search, K = make_beam_workspace(w, d, learner.width, learner.recombine), learner.rule.candidates
     forced = search.beam if w.chain.plain else make_beam_workspace(w, d, learner.width, learner.recombine).beam
     return BeamLearningWorkspace(
-        search, forced, make_path_list(search.trellis, K), make_sums(K + 1, learner.rule), make_differences(K)
+        search, forced, make_path_list(search.trellis, K), make_sums(K + 1, learner.rule, d.data), make_differences(K)
     )
 
 

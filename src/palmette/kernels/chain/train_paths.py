@@ -34,7 +34,19 @@ from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.score import score
 from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.core.team import FIND, Share, Team, arrive, begin_phases, claim, is_broken, meet, release, serial_share, share_of
+from palmette.kernels.core.team import (
+    FIND,
+    Share,
+    Team,
+    arrive,
+    begin_phases,
+    claim,
+    is_broken,
+    meet,
+    release,
+    serial_share,
+    share_of,
+)
 from palmette.kernels.core.types import F64, I64, struct
 from palmette.kernels.learning.coefficients import (
     asks_for_products,
@@ -59,7 +71,7 @@ class PathWorkspace(NamedTuple):
 def make_path_workspace(m: Chain, x: Data, rule: Rule) -> PathWorkspace:
     """For any sentence of the corpus."""
     T, K = make_trellis(m, x), rule.candidates
-    sums, table = make_sums(K + 1, rule), make_differences(K)
+    sums, table = make_sums(K + 1, rule, x), make_differences(K)
     return PathWorkspace(T, make_path_list(T, K), sums, table, no_contexts(m.bias.size))
 
 

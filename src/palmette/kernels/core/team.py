@@ -250,12 +250,6 @@ def is_own_row(row: np.int64, share: Share) -> np.int64:
 
 
 @inline
-def own_or_zero(row: np.int64, share: Share) -> np.int64:
-    """The row if this thread changes it, else 0, without a branch."""
-    return row * is_own_row(row, share)
-
-
-@inline
 def is_own(attribute: int, share: Share) -> bool:
     """Whether this thread changes the list of weights of an attribute."""
     return share.size == 1 or _owner(np.int64(attribute), share) == share.number

@@ -12,8 +12,8 @@ FLOOR = np.float32(0.01)  # initial sums of squares: features with tiny expectat
 
 
 def adapt_row(
-    w: np.ndarray, a: np.ndarray, squares: np.ndarray, row: np.int64, M: np.ndarray, i: np.int64, value: np.float32,
-    decay: np.float32, rate: np.float32, c: float,
+    w: np.ndarray, a: np.ndarray, squares: np.ndarray, row: np.int64, M: np.ndarray, i: int, value: np.float32,
+    decay: np.float32, rate: float, c: float,
 ) -> None:  # fmt: skip
     """Move w[row] against the slope value * M[i] + decay * w[row]:
 
@@ -32,7 +32,7 @@ def fetch_to_change(array: np.ndarray, row: np.int64) -> None:
     """Prefetch all cache lines of array[row], to be written to."""
 
 
-def fetch_to_write(array: np.ndarray, row: np.int64, column: np.int64) -> None:
+def fetch_to_write(array: np.ndarray, row: np.int64, column: int) -> None:
     """Prefetch the cache line of array[row, column], to be written to."""
 
 
