@@ -15,6 +15,7 @@ from bench import (
     decode,
     defaults,
     dial,
+    equal,
     http,
     latent,
     lm,
@@ -68,6 +69,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "pick": lambda data, times: pick.bench_pick(data),
     "downstream": bench_downstream,
     "threads": threads.bench_threads,
+    "equal": equal.bench_equal,
     "batches": lambda data, times: threads.bench_batches(data),
     "reading": reading.bench_reading,
     "growth": lambda data, times: scale.bench_scale(data),
@@ -77,7 +79,9 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "report": lambda data, times: write_report(),
 }
 
-GROUPS = {"scale": ("growth", "threads", "reading", "batches", "outcore", "cluster", "mixing")}  # names for several
+GROUPS = {
+    "scale": ("growth", "threads", "reading", "batches", "equal", "outcore", "cluster", "mixing")
+}  # names for several
 
 
 def main() -> None:
