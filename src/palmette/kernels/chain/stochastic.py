@@ -376,6 +376,6 @@ def descend(
             count_batch(batch, n, counts)
             release(team)
         if not alone:
-            _descend_batch(m, x, now, n, batch, gradients, by, places, clock, share_of(team), own)
+            _descend_batch(m, x, now, n, batch, gradients, by, places, clock, share_of(team, m.bias.size), own)
         meet(team)  # before places of the batch are used again
         first += n

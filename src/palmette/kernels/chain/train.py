@@ -151,7 +151,7 @@ def train_perceptron(
             count_batch(batch, n, counts)
             release(team)
         if not alone:
-            _learn(m, x, workspace, examples, first, n, batch, clock, share_of(team))
+            _learn(m, x, workspace, examples, first, n, batch, clock, share_of(team, m.bias.size))
         if T.skips.top.size > 0:
             meet(team)
             _score_changes(T, m, x, examples, first, n, batch)

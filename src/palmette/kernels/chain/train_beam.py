@@ -318,6 +318,6 @@ def train_beam(
             counts[CLOCK] -= 1.0  # the same sentence goes on
             counts[DONE] -= 1.0
         if not alone:
-            _learn(w, d, sums, now, n, batch, clock, share_of(team))
+            _learn(w, d, sums, now, n, batch, clock, share_of(team, m.bias.size))
         meet(team)  # before places of the batch are used again
         first += n

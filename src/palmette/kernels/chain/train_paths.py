@@ -175,7 +175,7 @@ def train_paths(
             count_batch(batch, n, counts)
             release(team)
         if not alone:
-            _learn(workspace, m, x, examples, first, n, batch, clock, share_of(team))
+            _learn(workspace, m, x, examples, first, n, batch, clock, share_of(team, m.bias.size))
         changed = changed or has_updates(batch, n)
         meet(team)  # before places of the batch are used again
         first += n

@@ -35,7 +35,8 @@ WAIT, SINCE, PHASES = np.int64(3), np.int64(5), 6
 HAS_CYCLES = platform.machine().lower() in ("x86_64", "amd64")  # others do not let programs read them
 PATIENCE = 20000  # looks before a core is offered to others: some 50 microseconds
 _LOW, _32 = np.uint64(0xFFFFFFFF), np.uint64(32)
-ROWS = 1  # 2 ** ROWS neighbouring rows have one owner: whole cache lines if rows have a multiple of 8 numbers
+PAIRS, MANY = np.int64(1), np.int64(4)  # 2 ** PAIRS or 2 ** MANY neighbouring rows have one owner; see `share_of`
+LISTS = np.int64(3)  # and so do 2 ** LISTS times as many lists
 
 
 @struct
@@ -54,6 +55,7 @@ class Share(NamedTuple):
     number: np.int64
     size: np.int64
     step: np.uint64  # 2 ** 32 / size, rounded up
+    shift: np.int64  # 2 ** shift neighbours have one owner
 
 
 def make_team(size: int) -> list[Team]:
@@ -149,22 +151,24 @@ def begin_phases(team: Team) -> None:
 
 
 @inline
-def share_among(number: np.int64, size: np.int64) -> Share:
-    """The rows that one of so many threads changes."""
-    return Share(number, size, np.uint64((np.int64(1 << 32) + size - 1) // size))
+def share_among(number: np.int64, size: np.int64, shift: np.int64) -> Share:
+    """What one of so many threads changes: 2 ** shift neighbouring rows have one owner."""
+    return Share(number, size, np.uint64((np.int64(1 << 32) + size - 1) // size), shift)
 
 
 @inline
-def share_of(team: Team) -> Share:
-    """The rows that this thread changes."""
-    return share_among(np.int64(team.number), np.int64(team.size))
+def share_of(team: Team, width: int) -> Share:
+    """The rows, of so many numbers each, that this thread changes. Threads write to different cache lines, which two
+    rows of a multiple of 8 numbers fill; of others many rows are taken together."""
+    return share_among(np.int64(team.number), np.int64(team.size), PAIRS if width % 8 == 0 else MANY)
 
 
 @inline
 def serial_share(team: Team, alone: bool) -> Share:
     """What the thread does that came last. Alone it changes all rows; otherwise it changes none, and only gives out
     rows to attributes that have none."""
-    return share_among(np.int64(0), np.int64(1)) if alone else share_among(np.int64(-1), np.int64(team.size))
+    number, size = (0, 1) if alone else (-1, team.size)
+    return share_among(np.int64(number), np.int64(size), PAIRS)
 
 
 @inline
@@ -226,7 +230,7 @@ def _owner(number: np.int64, share: Share) -> np.int64:
     """The thread that changes a row, or the list of an attribute: neighbours have the same, and the next ones another,
     so that all threads have about as many of the frequent ones, which come first. The remainder of a division by the
     number of threads, from two products: a third of the time."""
-    part = np.uint64(number >> ROWS) * share.step & _LOW
+    part = np.uint64(number >> share.shift) * share.step & _LOW
     return np.int64(part * np.uint64(share.size) >> _32)
 
 
@@ -252,7 +256,7 @@ def is_own_row(row: np.int64, share: Share) -> np.int64:
 @inline
 def is_own(attribute: int, share: Share) -> bool:
     """Whether this thread changes the list of weights of an attribute."""
-    return share.size == 1 or _owner(np.int64(attribute), share) == share.number
+    return share.size == 1 or _owner(np.int64(attribute) >> LISTS, share) == share.number
 
 
 @part

@@ -22,6 +22,7 @@ from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.team import (
     APPLY,
     FIND,
+    MANY,
     Share,
     Team,
     arrive,
@@ -99,7 +100,7 @@ def _find_step(
     if how.rule.spread > 0.0:
         nothing, n = Step(0.0, 0.0, 0.0), data.x.offset[s + 1] - data.x.offset[s]
         scaled = adaptive_features(
-            v, w, data.x, s, workspace.path, tally.done, nothing, share_among(np.int64(0), np.int64(1))
+            v, w, data.x, s, workspace.path, tally.done, nothing, share_among(np.int64(0), np.int64(1), MANY)
         )
         if v.pairs:
             scaled += adaptive_pairs(v, w, n, workspace.path, workspace.times, nothing)
@@ -247,7 +248,7 @@ def _change_own(
         if batch.updates[j]:
             tally.stale[0] = True
             if team.size > 1:
-                _change(v, w, x, _sentence(store, some[j]), j, how.rule.spread, tally, share_of(team))
+                _change(v, w, x, _sentence(store, some[j]), j, how.rule.spread, tally, share_of(team, w.one.w.shape[1]))
 
 
 @part
