@@ -15,6 +15,7 @@ from bench import (
     decode,
     defaults,
     dial,
+    equal,
     http,
     latent,
     lm,
@@ -68,6 +69,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "pick": lambda data, times: pick.bench_pick(data),
     "downstream": bench_downstream,
     "threads": threads.bench_threads,
+    "equal": equal.bench_equal,
     "batches": lambda data, times: threads.bench_batches(data),
     "reading": reading.bench_reading,
     "growth": lambda data, times: scale.bench_scale(data),
@@ -79,8 +81,10 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
 }
 ALONE = {"udpipe-ours": udpipe.bench_udpipe_ours}  # parts of other benchmarks, which are run if they are named
 
-GROUPS = {"scale": ("growth", "threads", "reading", "batches", "outcore", "cluster", "mixing"),
-          "udpipe": ("udpipe-tr", "udpipe-vi")}  # fmt: skip  # names for several
+GROUPS = {  # names for several
+    "scale": ("growth", "threads", "reading", "batches", "equal", "outcore", "cluster", "mixing"),
+    "udpipe": ("udpipe-tr", "udpipe-vi"),
+}
 
 
 def main() -> None:

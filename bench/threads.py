@@ -21,6 +21,7 @@ import numpy as np
 from bench.balance import most_gain
 from bench.classify import real_and_made
 from bench.measure import RESULTS, keep
+from bench.phases import best_phases, show
 from palmette import Beam, Classifier, Crf, FormatSpec, Mira, Parser, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.conllu import read_treebank
@@ -73,6 +74,7 @@ def bench_threads(data: Path, times: int) -> None:
     works["parser, beam 8"] = _parser(trees)
     works["classifier"] = _classifier(data)
     found: dict[str, dict[str, float]] = {}
+    spent: dict[str, dict[str, float]] = {}
     for name, work in works.items():
         took: dict[str, list[float]] = {side: [] for side in SIDES}
         for _ in range(times):
@@ -82,13 +84,19 @@ def bench_threads(data: Path, times: int) -> None:
         one, alone, two = found[name].values()
         print(f"{name:<16} one by one {one:6.2f} s   batches {alone:6.2f} s   2 threads {two:6.2f} s   "
               f"{one / two:.2f}x and {alone / two:.2f}x")  # fmt: skip
+        for threads in (1, 2):
+            spent[f"{name}, {threads}"] = best_phases(work, threads, BATCH, times)
+            show(name, threads, spent[f"{name}, {threads}"])
     limits = {
         f"{name}: most that batches of {BATCH} can gain": most_gain(corpus, LEARNERS[name], BATCH) for name in LEARNERS
     }
     for name, figure in limits.items():
         print(f"{name:<52} {figure:5.2f}x")
     limits |= _limits()
-    keep("threads", {"batch": BATCH, "times": times, "cores": os.cpu_count(), "seconds": found, "limits": limits})
+    keep(
+        "threads",
+        {"batch": BATCH, "times": times, "cores": os.cpu_count(), "seconds": found, "phases": spent, "limits": limits},
+    )
 
 
 def _limits() -> dict[str, float]:
@@ -104,7 +112,8 @@ def _limits() -> dict[str, float]:
     return found
 
 
-def _tasks(data: Path) -> dict[str, tuple[Corpus, Corpus, str]]:
+def tasks_of(data: Path) -> dict[str, tuple[Corpus, Corpus, str]]:
+    """Training data, development data and features of each corpus."""
     chunks = split(read_corpus(data / "conll2000" / "train.txt", FormatSpec()), 0.1, 1)
     genes = [read_corpus(data / "jnlpba" / f"{part}.txt", FormatSpec()) for part in ("train", "dev")]
     spec = FormatSpec(label="upos", columns=("form",))
@@ -118,7 +127,7 @@ def bench_batches(data: Path) -> None:
     """Scores after the last pass, and the pass with which batches reach the last score of one-by-one learning."""
     path = RESULTS / "batches.json"
     cells: dict[str, list[float]] = json.loads(path.read_text())["result"]["dev"] if path.is_file() else {}
-    for task, (train, dev, features) in _tasks(data).items():
+    for task, (train, dev, features) in tasks_of(data).items():
         for learner in LEARNERS:
             for seed in SEEDS:
                 for batch in (1, BATCH):

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import cases, few
 
+from bench.phases import phases
 from palmette import Parser, Tagger, load_demo, load_trees
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, Data
@@ -124,6 +125,34 @@ def test_a_batch_descends_along_the_gradients_of_its_beginning(case: Case, size:
     found = features_of(together)
     for feature in found.keys() | expected.keys():
         assert found.get(feature, 0.0) == pytest.approx(expected.get(feature, 0.0), abs=1e-4), feature
+
+
+@few(1)
+@given(cases(max_tokens=3, learning=True).filter(lambda case: not case.growing), st.integers(1, 4), st.integers(1, 2))
+def test_adagrad_does_not_need_accumulators(case: Case, size: int, threads: int) -> None:
+    """Rows that are given out at once and have no accumulators end with the same weights."""
+    data, order, made = data_of(case), np.arange(len(case.sentences)).repeat(2), []
+    for alone in (False, True):
+        learner = Crf(optimiser="adagrad", l2=0.3)
+        learning = DescentLearning(with_state(chain_of(case)), data, learner=learner, team=ThreadTeam(threads, size))
+        if alone:
+            learning.be_alone()
+        learning.learn(order)
+        made.append(weights_by_attribute(learning.chain))
+    assert made[0] == made[1]
+
+
+def weights_by_attribute(chain: Chain) -> list[bytes]:
+    rows = [(r.w if r.first.size else r.w[r.slot]).tobytes() for r in chain.weights]
+    return [*rows, *(t.w.tobytes() for t in chain.transitions)]
+
+
+def test_the_time_of_phases_is_noted() -> None:
+    X, y = (part[:60] for part in load_demo("train"))
+    found = phases(
+        lambda threads, batch: [Tagger("chunk", batch_size=batch, passes=1).fit(X, y, threads=threads) and 1.0], 2, 4
+    )
+    assert not found or (0 < found["find"] < found["all"] == 1.0 and found["apply"] + found["in order"] > 0)
 
 
 WAYS = {

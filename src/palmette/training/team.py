@@ -38,7 +38,7 @@ class ThreadTeam:
     def __init__(self, threads: int = 1, batch: int = 1, free: bool = False) -> None:
         self.batch, self.free = batch, free
         size = 1 if MODE == PYTHON else max(1, threads if free else min(threads, batch))
-        self.members = [Team(k, 1, make_team(1)[0].meeting) for k in range(size)] if free else make_team(size)
+        self.members = [make_team(1)[0]._replace(number=k) for k in range(size)] if free else make_team(size)
         self._alone, self._pause = 0, ALONE  # calls that one thread makes alone, from now on and at the next busy one
         if threads > batch > 1:
             idle = counted(threads - batch, "thread")

@@ -127,14 +127,12 @@ def balanced(permutation: np.ndarray, costs: np.ndarray, batch: int, seed: int, 
     stretch of WINDOW batches examples are sorted by cost, and then the batches are put in random order."""
     if batch == 1:
         return permutation
-    n, window = permutation.size, WINDOW * batch
-    stretch = np.arange(n) // window
-    by_cost = permutation[np.lexsort((costs[permutation], stretch))]
-    place = np.arange(n) // batch  # the number of a batch
-    whole = n // batch  # the last one may be smaller: it stays at the end
-    drawn = np.random.default_rng([seed, number, batch]).random(whole + 1)
-    drawn[whole] = 1.0
-    return np.asarray(by_cost[np.lexsort((place, drawn[place], stretch))])
+    n, whole = permutation.size, permutation.size // batch  # a smaller last batch stays at the end
+    own, stretch = costs[permutation], np.arange(n) // (WINDOW * batch)
+    by_cost = permutation[np.argsort(stretch * (1 + own.max(initial=0)) + own, kind="stable")]
+    drawn = np.random.default_rng([seed, number, batch]).random(whole + 1)[:whole]
+    order = np.lexsort((drawn, np.arange(whole) // WINDOW))
+    return np.concatenate((by_cost[: whole * batch].reshape(whole, batch)[order].ravel(), by_cost[whole * batch :]))
 
 
 def train_epochs(learning: Learning, seed: int, epochs: int, log: EpochLog) -> TrainResult:

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Data, FeatureWeights, longest_of
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, longest_of
 from palmette.kernels.chain.lists import is_growing, places_needed
+from palmette.kernels.chain.ngrams import all_agree
 from palmette.kernels.core.compile import inline, part
-from palmette.kernels.core.team import Team, longest_first
+from palmette.kernels.core.team import Share, Team, longest_first
 from palmette.kernels.core.types import F64, F64_2D, I32_3D, I64, struct
 
 # What was found for a sentence: nothing to learn, an update, no allowed path that agrees with its labels
@@ -28,7 +29,8 @@ class Batch(NamedTuple):
 
     paths: I32_3D  # [B, K + 1, n]
     factors: F64_2D  # [B, K + 1]  coefficients of the paths
-    found: I64  # [B]  candidates; of likelihoods: whether attributes have no row yet
+    found: I64  # [B]  candidates
+    fresh: I64  # [B]  1 if attributes of the update may have no row yet
     length: I64  # [B]  tokens of the paths, which beams may cut
     outcome: I64  # [B]  RIGHT, UPDATE or NO_PATH
     missed: I64  # [B]  wrong tokens
@@ -37,9 +39,9 @@ class Batch(NamedTuple):
 
 def make_batch(size: int, x: Data, K: int = 1) -> Batch:
     """For up to `size` of the sentences of a corpus, each with K candidates."""
-    found, length, outcome, missed = (np.zeros(size, np.int64) for _ in range(4))
+    found, fresh, length, outcome, missed = (np.zeros(size, np.int64) for _ in range(5))
     paths = np.zeros((size, K + 1, longest_of(x)), np.int32)
-    return Batch(paths, np.zeros((size, K + 1)), found, length, outcome, missed, np.zeros(size))
+    return Batch(paths, np.zeros((size, K + 1)), found, fresh, length, outcome, missed, np.zeros(size))
 
 
 def new_counts(clock: float) -> np.ndarray:
@@ -71,6 +73,39 @@ def begin_batch(
 def applies_alone(r: FeatureWeights, team: Team) -> bool:
     """Whether one thread makes all updates: there is no other, or lists of weights grow and move."""
     return team.size == 1 or is_growing(r)
+
+
+@part
+def lacks_rows(r: FeatureWeights, x: Active, first: int, last: int) -> bool:
+    """Whether an attribute of the tokens first..last has no dense row yet."""
+    slot, ptr, att = r.slot, x.ptr, x.att
+    if r.first.size == 0 and r.used[0] <= slot.size and ptr.size > 0:
+        for k in range(ptr[first], ptr[last]):
+            if slot[att[k]] == 0:
+                return True
+    return False
+
+
+@part
+def update_lacks_rows(m: Chain, x: Data, s: int, paths: np.ndarray) -> bool:
+    """Whether an attribute has no dense row yet, at tokens of sentence s at which the paths differ."""
+    lo, same = x.offset[s], 3  # tokens up to this one at which all paths agree
+    w, f = m.weights, x.features
+    for i in range(x.offset[s + 1] - lo):
+        k, same = lo + i, same + 1 if all_agree(paths, i, 1) else 0
+        if same == 0 and lacks_rows(w[0], f[0], k, k + 1):
+            return True
+        if same <= 1 <= min(i, m.order) and lacks_rows(w[1], f[1], k, k + 1):
+            return True
+        if same <= 2 <= min(i, m.order) and lacks_rows(w[2], f[2], k, k + 1):
+            return True
+    return False
+
+
+@inline
+def is_due(batch: Batch, j: int, share: Share) -> bool:
+    """Whether there is an update of sentence j for this share. If that has no rows, it only gives them out."""
+    return bool(batch.outcome[j] == UPDATE and (share.number >= 0 or batch.fresh[j] > 0))
 
 
 @part

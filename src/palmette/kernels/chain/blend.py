@@ -24,11 +24,12 @@ from palmette.kernels.chain.ngrams import (
     singles_of,
     triples_of,
 )
+from palmette.kernels.chain.own_rows import OwnRows, list_own_rows, make_own_rows
 from palmette.kernels.chain.update import add_tied_dense, add_tied_seen
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.team import Share, is_own, row_to_change
 from palmette.kernels.core.types import F64, I64
-from palmette.kernels.core.vector import fetch_early
+from palmette.kernels.core.vector_descent import fetch_to_write
 from palmette.kernels.learning.rule import AROW, MIRA, PA, Rule
 
 NOTHING = 1e-9  # coefficients below this are lost in the rounding of float32 weights of ordinary size
@@ -44,10 +45,12 @@ class Sums(NamedTuple):
     tied_place: I64  # [K]     a place per combination of labels whose coefficients do not cancel
     tied: F64  # [K]      their sum, times tied_update
     margins: bool  # whether the rule has margins: then all coefficients may be small
+    own: OwnRows
 
 
-def make_sums(K: int, rule: Rule) -> Sums:
-    return Sums(np.empty(K, np.int64), np.empty(K), np.empty(K, np.int64), np.empty(K), rule.kind in MARGIN_RULES)
+def make_sums(K: int, rule: Rule, x: Data) -> Sums:
+    places, tied_places = np.empty(K, np.int64), np.empty(K, np.int64)
+    return Sums(places, np.empty(K), tied_places, np.empty(K), rule.kind in MARGIN_RULES, make_own_rows(x))
 
 
 @inline
@@ -102,19 +105,18 @@ def _sum_labels(q: StateLayout, arity: int, n: int, sums: Sums, nothing: float) 
 
 
 @inline
-def _blend_rows(
-    slot: np.ndarray, used: np.ndarray, w: np.ndarray, a: np.ndarray, att: np.ndarray, val: np.ndarray,
-    begin: int, end: int, place: np.ndarray, factor: np.ndarray, n: int, c: float, share: Share,
-) -> None:  # fmt: skip
-    """Update the rows of the attributes begin..end of a token. A row is allocated at its first change."""
-    for k in range(begin, end):  # the weights are in the cache, the accumulators are not
-        fetch_early(a, np.int64(slot[att[k]]))
-    for k in range(begin, end):
-        s = row_to_change(slot, used, att[k], share)
-        if s == 0:
-            continue
-        value = 1.0 if val.size == 0 else float(val[k])
-        own, total = w[s], a[s]
+def _blend_rows(g: Ngrams, i: int, sums: Sums, n: int, c: float, share: Share) -> None:
+    """Update the rows of the attributes of token i. A row is allocated at its first change."""
+    w, a, val, place, factor = g.weights.w, g.weights.a, g.features.val, sums.place, sums.factor
+    rows, places = sums.own.rows, sums.own.places
+    listed = list_own_rows(g.weights, g.features, i, share, sums.own)
+    for e in range(listed):  # rows are scattered over the memory
+        for j in range(n):
+            fetch_to_write(w, rows[e], place[j])
+            fetch_to_write(a, rows[e], place[j])
+    for e in range(listed):
+        value = 1.0 if val.size == 0 else float(val[places[e]])
+        own, total = w[rows[e]], a[rows[e]]
         for j in range(n):
             change = value * factor[j]
             own[place[j]] += change
@@ -176,9 +178,7 @@ def _blend_arity(
 ) -> None:  # fmt: skip
     """The features of one arity that end at the first `at` tokens of a sentence of n tokens from lo on."""
     arity, H, W, has_ties = g.arity, q.H, q.W, q.tied_update > 0.0
-    place, factor, nothing = sums.place, sums.factor, nothing_of(factors, sums.margins)
-    slot, used, w, a = g.weights.slot, g.weights.used, g.weights.w, g.weights.a
-    ptr, att, val = g.features.ptr, g.features.att, g.features.val
+    ptr, nothing = g.features.ptr, nothing_of(factors, sums.margins)
     bare, bare_sum = g.transitions.w, g.transitions.a
     flat, flat_sum = bare.reshape(-1), bare_sum.reshape(-1)
     seen, moves = g.weights.first.size > 0, g.learns and share.number == 0
@@ -199,7 +199,7 @@ def _blend_arity(
         if seen:
             _blend_seen(g, q, lo + i, sums, kept, labels, c, share)
         elif ptr.size > 0:
-            _blend_rows(slot, used, w, a, att, val, ptr[lo + i], ptr[lo + i + 1], place, factor, kept, c, share)
+            _blend_rows(g, lo + i, sums, kept, c, share)
             if labels > 0:
                 _add_tied_rows(g, q, lo + i, sums, labels, c, share)
 

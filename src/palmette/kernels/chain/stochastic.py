@@ -19,7 +19,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.batches import CLOCK, NO_PATH, OBJECTIVE, UPDATE, Batch, begin_batch, count_batch
+from palmette.kernels.chain.batches import (
+    CLOCK,
+    NO_PATH,
+    OBJECTIVE,
+    UPDATE,
+    Batch,
+    begin_batch,
+    count_batch,
+    is_due,
+    lacks_rows,
+)
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Ngrams, TransitionWeights, longest_of
 from palmette.kernels.chain.gradient import (
     Expected,
@@ -30,25 +40,29 @@ from palmette.kernels.chain.gradient import (
     sentence_likelihood,
 )
 from palmette.kernels.chain.ngrams import pairs_of, singles_of, triples_of
+from palmette.kernels.chain.own_rows import give_rows
 from palmette.kernels.chain.score import gather_for
 from palmette.kernels.core.aligned import aligned_zeros
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.team import (
+    FIND,
     Share,
     Team,
     arrive,
+    begin_phases,
     claim,
     is_broken,
     is_own,
+    is_own_row,
     meet,
     release,
-    row_to_change,
     serial_share,
     share_of,
 )
 from palmette.kernels.core.types import F32, F64, I64, Bool_2D, struct
+from palmette.kernels.core.vector_descent import FLOOR, adapt_row, fetch_to_change
 
-FLOOR = np.float32(0.01)  # initial sums of squares: features with tiny expectations must not make large steps
+AHEAD = 8  # rows that are fetched before their turn
 
 
 @struct
@@ -82,6 +96,27 @@ def make_gradients(m: Chain, x: Data, size: int = 1) -> Gradients:
     contexts = (2, H, H * H if m.order >= 2 else 0)
     ends, edges, threes = (np.zeros((size * rows, W)) for rows in contexts)
     return Gradients(n, Expected(tables, (ends, edges, threes)))
+
+
+class OwnSentence(NamedTuple):
+    """Rows of attributes of a sentence that one thread changes, with what their update needs."""
+
+    rows: I64  # [n + AHEAD]
+    places: I64  # where the attribute stands
+    decays: F32
+
+
+@part
+def _make_own(x: Data, examples: np.ndarray) -> OwnSentence:
+    """For any of the examples."""
+    most = 0
+    for arity in range(3):
+        ptr = x.features[0].ptr if arity == 0 else x.features[1].ptr if arity == 1 else x.features[2].ptr
+        if ptr.size > 0:
+            for s in examples:
+                most = max(most, ptr[x.offset[s + 1]] - ptr[x.offset[s]])
+    size = most + AHEAD + 1
+    return OwnSentence(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.float32))
 
 
 def make_descent_workspace(m: Chain, x: Data) -> Workspace:
@@ -136,18 +171,45 @@ def _descend(
 
 
 @part
+def _list_own(
+    r: FeatureWeights, x: Active, begin: int, end: int, decay: np.ndarray, share: Share, own: OwnSentence
+) -> int:
+    """List the rows of this thread, of the attributes begin..end. Returns their number. Some zero rows follow, to be
+    fetched. The attribute decides whose a row is, in a loop without branches: rows that were given out in the order of
+    attributes lie as `is_own_row` supposes."""
+    slot, att, rows, places, decays, n = r.slot, x.att, own.rows, own.places, own.decays, 0
+    for k in range(begin, end):
+        places[n] = k
+        n += is_own_row(np.int64(att[k]) + 1, share)
+    for e in range(n):
+        attribute = att[places[e]]
+        rows[e], decays[e] = slot[attribute], decay[attribute]
+    for e in range(n, n + AHEAD):
+        rows[e] = 0
+    return n
+
+
+@part
 def _descend_rows(
-    r: FeatureWeights, x: Active, i: int, g: np.ndarray, decay: np.ndarray, rate: float, c: float, share: Share
+    r: FeatureWeights, x: Active, lo: int, i: int, M: np.ndarray, own: OwnSentence, n: int, rate: float, c: float
 ) -> None:
-    """Update the dense rows of the attributes of token i; a row is allocated at its first change."""
-    slot, used, w, a, squares, att, val = r.slot, r.used, r.w, r.a, r.state, x.att, x.val
-    for k in range(x.ptr[i], x.ptr[i + 1]):
-        s = row_to_change(slot, used, att[k], share)
-        if s == 0:
-            continue
-        value = np.float32(1.0) if val.size == 0 else val[k]
-        own = squares[s] if squares.shape[0] > 0 else squares.reshape(-1)
-        _descend(w[s], a[s], own, g, value, decay[att[k]], rate, c)
+    """Update the n listed rows of the tokens from i on of a sentence that begins at token lo."""
+    w, a, squares, ptr, val = r.w, r.a, r.state, x.ptr, x.val
+    rows, places, decays, adaptive, averages = own.rows, own.places, own.decays, squares.shape[0] > 0, a.shape[0] > 0
+    nothing = squares.reshape(-1)
+    for e in range(n):
+        while places[e] >= ptr[lo + i + 1]:
+            i += 1
+        value = np.float32(1.0) if val.size == 0 else val[places[e]]
+        s, ahead = rows[e], rows[e + AHEAD]
+        if averages:
+            fetch_to_change(a, ahead)
+        if adaptive:
+            fetch_to_change(w, ahead)
+            fetch_to_change(squares, ahead)
+            adapt_row(w, a, squares, s, M, i, value, decays[e], rate, c)
+        else:
+            _descend(w[s], a[s], nothing, M[i], value, decays[e], rate, c)
 
 
 @part
@@ -211,30 +273,37 @@ def _forget_others(gradient: np.ndarray, learnt: np.ndarray) -> None:
 @part
 def _descend_ngrams(
     g: Ngrams, m: Chain, lo: int, n: int, M: np.ndarray, decay: np.ndarray, place: np.ndarray, rate: float, c: float,
-    share: Share,
+    share: Share, own: OwnSentence,
 ) -> None:  # fmt: skip
     """Update the attributes of one arity, token by token."""
-    r, x = g.weights, g.features
-    for i in range(g.arity - 1, n if M.shape[0] > 0 else 0):
-        if r.first.size > 0:
+    r, x, first = g.weights, g.features, g.arity - 1
+    if M.shape[0] == 0 or n <= first:
+        return
+    if r.first.size > 0:
+        for i in range(first, n):
             _descend_seen(r, m, place, x, lo + i, M[i], decay, rate, c, share)
-        elif r.slot.size > 0:
-            _descend_rows(r, x, lo + i, M[i], decay, rate, c, share)
+    elif r.slot.size > 0:
+        begin, end = x.ptr[lo + first], x.ptr[lo + n]
+        if share.number < 0 or share.size == 1:
+            give_rows(r, x, begin, end)
+        if share.number >= 0:
+            listed = _list_own(r, x, begin, end, decay, share, own)
+            _descend_rows(r, x, lo, first, M, own, listed, rate, c)
 
 
 @part
 def _descend_sentence(
     m: Chain, x: Data, s: int, out: Expected, by: Descent, places: tuple[np.ndarray, np.ndarray, np.ndarray], c: float,
-    share: Share,
+    share: Share, own: OwnSentence,
 ) -> None:  # fmt: skip
     """Update all weights of a sentence; places: the starts of the blocks of seen combinations, by arity minus 1."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
     rate, bare = np.float32(by.rate / (1.0 + by.fall * c)), np.float32(by.bare_decay)
     M, decay, t = out.tables, by.decay, m.transitions
-    _descend_ngrams(singles_of(m, x), m, lo, n, M[0], decay[0], places[0], rate, c, share)
-    _descend_ngrams(pairs_of(m, x), m, lo, n, M[1], decay[1], places[1], rate, c, share)
-    _descend_ngrams(triples_of(m, x), m, lo, n, M[2], decay[2], places[2], rate, c, share)
+    _descend_ngrams(singles_of(m, x), m, lo, n, M[0], decay[0], places[0], rate, c, share, own)
+    _descend_ngrams(pairs_of(m, x), m, lo, n, M[1], decay[1], places[1], rate, c, share, own)
+    _descend_ngrams(triples_of(m, x), m, lo, n, M[2], decay[2], places[2], rate, c, share, own)
     if share.number < 0:
         return
     if m.learns[0]:
@@ -248,30 +317,12 @@ def _descend_sentence(
 @part
 def _descend_batch(
     m: Chain, x: Data, examples: np.ndarray, n: int, batch: Batch, gradients: Gradients, by: Descent,
-    places: tuple[np.ndarray, np.ndarray, np.ndarray], clock: float, share: Share,
+    places: tuple[np.ndarray, np.ndarray, np.ndarray], clock: float, share: Share, own: OwnSentence,
 ) -> None:  # fmt: skip
     """Update the weights by the gradients of the first n examples, one after the other."""
     for j in range(n):
-        if batch.outcome[j] == UPDATE and (share.number >= 0 or batch.found[j] > 0):
-            _descend_sentence(m, x, examples[j], _gradient_of(gradients, m, j), by, places, clock + j, share)
-
-
-@part
-def _needs_rows(m: Chain, x: Data, s: int) -> bool:
-    """Whether an attribute of a sentence has no row yet."""
-    lo, hi = x.offset[s], x.offset[s + 1]
-    for arity in range(3):
-        if arity == 0:
-            r, f = m.weights[0], x.features[0]
-        elif arity == 1:
-            r, f = m.weights[1], x.features[1]
-        else:
-            r, f = m.weights[2], x.features[2]
-        if r.first.size == 0 and r.slot.size > 0 and f.ptr.size > 0:
-            for k in range(f.ptr[lo], f.ptr[hi]):
-                if r.slot[f.att[k]] == 0:
-                    return True
-    return False
+        if is_due(batch, j, share):
+            _descend_sentence(m, x, examples[j], _gradient_of(gradients, m, j), by, places, clock + j, share, own)
 
 
 @part
@@ -286,7 +337,9 @@ def _find(
     if missed < 0:
         batch.outcome[j], batch.missed[j] = NO_PATH, 0
         return
-    batch.found[j] = 1 if _needs_rows(m, x, s) else 0
+    w, f, lo, hi = m.weights, x.features, x.offset[s], x.offset[s + 1]
+    fresh = lacks_rows(w[0], f[0], lo, hi) or lacks_rows(w[1], f[1], lo, hi) or lacks_rows(w[2], f[2], lo, hi)
+    batch.fresh[j] = 1 if fresh else 0
     if fast and m.order >= 1:
         add_fast_pairs(m, own.r, out)
     if m.learns[1] and m.order >= 1:
@@ -303,7 +356,8 @@ def descend(
     one, two, three = m.weights
     places = gather_for(m, one, 1).place, gather_for(m, two, 2).place, gather_for(m, three, 3).place
     order, first = np.empty(batch.outcome.size, np.int64), 0
-    alone = team.size == 1
+    alone, own = team.size == 1, _make_own(x, examples)
+    begin_phases(team)
     while first < examples.size and not is_broken(team):
         n = begin_batch(one, x.features[0], x, examples, first, 0, order)
         if n == 0:
@@ -314,14 +368,14 @@ def descend(
             _find(workspace, m, x, now[j], changed, batch, j, _gradient_of(gradients, m, j), by)
             changed = False
             taken = claim(team)
-        if arrive(team):
-            _descend_batch(m, x, now, n, batch, gradients, by, places, clock, serial_share(team, alone))
+        if arrive(team, FIND):
+            _descend_batch(m, x, now, n, batch, gradients, by, places, clock, serial_share(team, alone), own)
             for j in range(n):
                 if batch.outcome[j] == UPDATE:
                     counts[OBJECTIVE] += batch.objective[j]
             count_batch(batch, n, counts)
             release(team)
         if not alone:
-            _descend_batch(m, x, now, n, batch, gradients, by, places, clock, share_of(team))
+            _descend_batch(m, x, now, n, batch, gradients, by, places, clock, share_of(team, m.bias.size), own)
         meet(team)  # before places of the batch are used again
         first += n

@@ -20,14 +20,29 @@ from palmette.kernels.chain.batches import (
     begin_batch,
     count_batch,
     has_updates,
+    is_due,
+    update_lacks_rows,
 )
 from palmette.kernels.chain.costs import wrong_labels
 from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
+from palmette.kernels.chain.own_rows import OwnRows, make_own_rows
 from palmette.kernels.chain.score import restrict, score, score_changed_pairs
 from palmette.kernels.chain.update import add_path_difference
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.core.team import Share, Team, arrive, claim, is_broken, meet, release, serial_share, share_of
+from palmette.kernels.core.team import (
+    FIND,
+    Share,
+    Team,
+    arrive,
+    begin_phases,
+    claim,
+    is_broken,
+    meet,
+    release,
+    serial_share,
+    share_of,
+)
 from palmette.kernels.core.types import F64, I32, I64, Bool_2D, struct
 
 
@@ -37,11 +52,13 @@ class PairWorkspace(NamedTuple):
 
     trellis: Trellis
     learnt: Bool_2D  # [H, W]  label pairs whose weights are learnt; of size 0: all
+    own: OwnRows
 
 
 def make_pair_workspace(m: Chain, x: Data, learnt: np.ndarray | None = None) -> PairWorkspace:
     """For any sentence of the corpus."""
-    return PairWorkspace(make_trellis(m, x), np.zeros((0, 0), np.bool_) if learnt is None else learnt)
+    every = np.zeros((0, 0), np.bool_)
+    return PairWorkspace(make_trellis(m, x), every if learnt is None else learnt, make_own_rows(x))
 
 
 @part
@@ -78,19 +95,21 @@ def _find(T: Trellis, m: Chain, x: Data, s: int, changed: bool, batch: Batch, j:
     batch.missed[j], batch.outcome[j] = missed, RIGHT
     if missed > 0:
         batch.outcome[j] = UPDATE if gold_path(T, m, x, lo, n, gold) else NO_PATH
+        batch.fresh[j] = 1 if update_lacks_rows(m, x, s, batch.paths[j]) else 0
 
 
 @part
 def _learn(
-    m: Chain, x: Data, learnt: np.ndarray, examples: np.ndarray, first: int, n: int, batch: Batch, clock: float,
+    m: Chain, x: Data, workspace: PairWorkspace, examples: np.ndarray, first: int, n: int, batch: Batch, clock: float,
     share: Share,
 ) -> None:  # fmt: skip
     """Make the updates of the batch of n sentences that begins at examples[first]."""
+    learnt, own = workspace.learnt, workspace.own
     for j in range(n):
-        if batch.outcome[j] != UPDATE:
+        if not is_due(batch, j, share):
             continue
         s, gold, guess = examples[first + j], batch.paths[j, 0], batch.paths[j, 1]
-        add_path_difference(m, x, s, gold, guess, float(x.weight[s]), clock + j, share)
+        add_path_difference(m, x, s, gold, guess, float(x.weight[s]), clock + j, share, own)
         if share.number == 0 and learnt.size > 0 and m.order >= 1:
             length = x.offset[s + 1] - x.offset[s]
             _forget_others(m, learnt, guess, length)
@@ -114,9 +133,10 @@ def train_perceptron(
 ) -> None:
     """Learn from a slice of an epoch, batch by batch, and add to the counts (batches.py). It ends early, which the
     counts show, where lists of weights that grow run out of room."""
-    T, learnt = workspace
+    T = workspace.trellis
     order, first, changed = np.empty(batch.outcome.size, np.int64), 0, True
     alone = applies_alone(m.weights[0], team)
+    begin_phases(team)
     while first < examples.size and not is_broken(team):
         n = begin_batch(m.weights[0], x.features[0], x, examples, first, 2, order)
         if n == 0:
@@ -126,12 +146,12 @@ def train_perceptron(
             _find(T, m, x, examples[first + order[j]], changed, batch, order[j])
             changed = False
             j = claim(team)
-        if arrive(team):
-            _learn(m, x, learnt, examples, first, n, batch, clock, serial_share(team, alone))
+        if arrive(team, FIND):
+            _learn(m, x, workspace, examples, first, n, batch, clock, serial_share(team, alone))
             count_batch(batch, n, counts)
             release(team)
         if not alone:
-            _learn(m, x, learnt, examples, first, n, batch, clock, share_of(team))
+            _learn(m, x, workspace, examples, first, n, batch, clock, share_of(team, m.bias.size))
         if T.skips.top.size > 0:
             meet(team)
             _score_changes(T, m, x, examples, first, n, batch)

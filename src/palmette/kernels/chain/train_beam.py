@@ -63,7 +63,19 @@ from palmette.kernels.chain.label_context import (
 )
 from palmette.kernels.chain.score import score_states
 from palmette.kernels.core.compile import inline, kernel, part
-from palmette.kernels.core.team import Share, Team, arrive, claim, is_broken, meet, release, serial_share, share_of
+from palmette.kernels.core.team import (
+    FIND,
+    Share,
+    Team,
+    arrive,
+    begin_phases,
+    claim,
+    is_broken,
+    meet,
+    release,
+    serial_share,
+    share_of,
+)
 from palmette.kernels.core.types import F64, I64, struct
 from palmette.kernels.learning.coefficients import (
     asks_for_products,
@@ -103,7 +115,7 @@ def make_beam_learning_workspace(w: BeamWeights, d: BeamData, learner: BeamLearn
     search, K = make_beam_workspace(w, d, learner.width, learner.recombine), learner.rule.candidates
     forced = search.beam if w.chain.plain else make_beam_workspace(w, d, learner.width, learner.recombine).beam
     return BeamLearningWorkspace(
-        search, forced, make_path_list(search.trellis, K), make_sums(K + 1, learner.rule), make_differences(K)
+        search, forced, make_path_list(search.trellis, K), make_sums(K + 1, learner.rule, d.data), make_differences(K)
     )
 
 
@@ -276,6 +288,7 @@ def train_beam(
     m, x, rule, sums, table = w.chain, d.data, learner.rule, workspace.sums, workspace.table
     order, first, adaptive = np.empty(batch.outcome.size, np.int64), 0, rule.spread > 0.0
     alone = applies_alone(m.weights[0], team)
+    begin_phases(team)
     while first < examples.size and not is_broken(team):
         n = _begin(w, d, examples, first, rule.candidates, order)
         if n == 0:
@@ -290,7 +303,7 @@ def train_beam(
                 begin = start if continues(learner.update) else 0
                 start, table = _find(w, d, workspace, learner, now[j], begin, clock + j, batch, j, table)
                 taken = claim(team)
-            if arrive(team):
+            if arrive(team, FIND):
                 if adaptive and batch.outcome[0] == UPDATE:
                     factors = batch.factors[0, : batch.found[0] + 1]
                     apply_differences(m, w.contexts, table, factors, rule.spread, clock)
@@ -305,6 +318,6 @@ def train_beam(
             counts[CLOCK] -= 1.0  # the same sentence goes on
             counts[DONE] -= 1.0
         if not alone:
-            _learn(w, d, sums, now, n, batch, clock, share_of(team))
+            _learn(w, d, sums, now, n, batch, clock, share_of(team, m.bias.size))
         meet(team)  # before places of the batch are used again
         first += n

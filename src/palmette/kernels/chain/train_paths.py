@@ -23,6 +23,8 @@ from palmette.kernels.chain.batches import (
     begin_batch,
     count_batch,
     has_updates,
+    is_due,
+    update_lacks_rows,
 )
 from palmette.kernels.chain.blend import Sums, add_weighted_prefixes, make_sums
 from palmette.kernels.chain.candidates import PathList, list_candidates, make_path_list
@@ -32,7 +34,19 @@ from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.score import score
 from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.core.team import Share, Team, arrive, claim, is_broken, meet, release, serial_share, share_of
+from palmette.kernels.core.team import (
+    FIND,
+    Share,
+    Team,
+    arrive,
+    begin_phases,
+    claim,
+    is_broken,
+    meet,
+    release,
+    serial_share,
+    share_of,
+)
 from palmette.kernels.core.types import F64, I64, struct
 from palmette.kernels.learning.coefficients import (
     asks_for_products,
@@ -57,7 +71,7 @@ class PathWorkspace(NamedTuple):
 def make_path_workspace(m: Chain, x: Data, rule: Rule) -> PathWorkspace:
     """For any sentence of the corpus."""
     T, K = make_trellis(m, x), rule.candidates
-    sums, table = make_sums(K + 1, rule), make_differences(K)
+    sums, table = make_sums(K + 1, rule, x), make_differences(K)
     return PathWorkspace(T, make_path_list(T, K), sums, table, no_contexts(m.bias.size))
 
 
@@ -97,7 +111,7 @@ def _learn(
 ) -> None:  # fmt: skip
     """Make the updates of the batch of n sentences that begins at examples[first]."""
     for j in range(n):
-        if batch.outcome[j] == UPDATE:
+        if is_due(batch, j, share):
             s, listed = examples[first + j], batch.found[j] + 1
             paths, factors = batch.paths[j, :listed], batch.factors[j, :listed]
             add_weighted_prefixes(
@@ -133,6 +147,7 @@ def train_paths(
     coefficient = c.numbers.coefficient
     order, first, changed = np.empty(batch.outcome.size, np.int64), 0, True
     alone = adaptive or applies_alone(m.weights[0], team)
+    begin_phases(team)
     while first < examples.size and not is_broken(team):
         n = begin_batch(m.weights[0], x.features[0], x, examples, first, rule.candidates + 1, order)
         if n == 0:
@@ -148,10 +163,11 @@ def train_paths(
             if outcome == UPDATE:
                 for k in range(found + 1):
                     batch.factors[j, k] = coefficient[k]
+                batch.fresh[j] = 1 if update_lacks_rows(m, x, s, batch.paths[j, : found + 1]) else 0
                 if adaptive and batch.outcome.size > 1:
                     clear(table)
             taken = claim(team)
-        if arrive(team):
+        if arrive(team, FIND):
             if adaptive:
                 table = _learn_adaptively(workspace, m, x, examples, first, n, batch, clock, rule, table)
             else:
@@ -159,7 +175,7 @@ def train_paths(
             count_batch(batch, n, counts)
             release(team)
         if not alone:
-            _learn(workspace, m, x, examples, first, n, batch, clock, share_of(team))
+            _learn(workspace, m, x, examples, first, n, batch, clock, share_of(team, m.bias.size))
         changed = changed or has_updates(batch, n)
         meet(team)  # before places of the batch are used again
         first += n

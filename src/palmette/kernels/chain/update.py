@@ -26,8 +26,10 @@ from palmette.kernels.chain.ngrams import (
     singles_of,
     triples_of,
 )
+from palmette.kernels.chain.own_rows import OwnRows, list_own_rows
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.team import Share, is_own, row_to_change
+from palmette.kernels.core.vector_descent import fetch_to_write
 
 
 @inline
@@ -88,16 +90,19 @@ def _move_seen(g: Ngrams, q: StateLayout, i: int, plus: int, minus: int, step: f
 
 @part
 def _move_rows(
-    r: FeatureWeights, x: Active, i: int, plus: int, minus: int, step: float, c: float, share: Share
+    r: FeatureWeights, x: Active, i: int, plus: int, minus: int, step: float, c: float, share: Share, own: OwnRows
 ) -> None:
     """Update the attributes of token i: add `step` at the place `plus` and subtract it at `minus`. A dense row is
     allocated at its first change."""
-    slot, used, w, a, att, val = r.slot, r.used, r.w, r.a, x.att, x.val
-    for k in range(x.ptr[i], x.ptr[i + 1]):
-        s = row_to_change(slot, used, att[k], share)
-        if s == 0:
-            continue
-        change = step if val.size == 0 else step * val[k]
+    w, a, val, rows, places = r.w, r.a, x.val, own.rows, own.places
+    n = list_own_rows(r, x, i, share, own)
+    for e in range(n):  # rows are scattered over the memory
+        fetch_to_write(w, rows[e], plus)
+        fetch_to_write(w, rows[e], minus)
+        fetch_to_write(a, rows[e], plus)
+        fetch_to_write(a, rows[e], minus)
+    for e in range(n):
+        s, change = rows[e], step if val.size == 0 else step * val[places[e]]
         w[s, plus] += change
         a[s, plus] += c * change
         w[s, minus] -= change
@@ -139,8 +144,9 @@ def _move_transition(
 
 @part
 def _move_ngrams(
-    g: Ngrams, q: StateLayout, lo: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float, share: Share
-) -> None:
+    g: Ngrams, q: StateLayout, lo: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float, share: Share,
+    own: OwnRows,
+) -> None:  # fmt: skip
     """Update the features of one arity where the paths differ, except for start and end."""
     arity, w, a = g.arity, g.transitions.w.reshape(-1), g.transitions.a.reshape(-1)
     moves = g.learns and arity > 1 and share.number == 0
@@ -153,25 +159,25 @@ def _move_ngrams(
             if seen:
                 _move_seen(g, q, lo + i, plus, minus, step, c, share)
             elif rows:
-                _move_rows(g.weights, g.features, lo + i, plus, minus, step, c, share)
+                _move_rows(g.weights, g.features, lo + i, plus, minus, step, c, share, own)
                 if has_ties:
                     _add_tied_rows(g, q, lo + i, plus, minus, step, c, share)
 
 
 @part
 def add_path_difference(
-    m: Chain, x: Data, s: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float, share: Share
+    m: Chain, x: Data, s: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float, share: Share, own: OwnRows
 ) -> None:
     """w += step * (f(gold) - f(guess)) for sentence s at time c, for the weights of this share."""
     q, lo = layout_of(m), x.offset[s]
     n = x.offset[s + 1] - lo
     gold, guess = gold[:n], guess[:n]
-    _move_ngrams(singles_of(m, x), q, lo, gold, guess, step, c, share)
+    _move_ngrams(singles_of(m, x), q, lo, gold, guess, step, c, share, own)
     if m.learns[0] and share.number == 0:
         ends = m.transitions[0]
         _move_transition(ends.w[0], ends.a[0], q, 1, gold[0], guess[0], step, c)
         _move_transition(ends.w[1], ends.a[1], q, 1, gold[n - 1], guess[n - 1], step, c)
     if m.order >= 1:
-        _move_ngrams(pairs_of(m, x), q, lo, gold, guess, step, c, share)
+        _move_ngrams(pairs_of(m, x), q, lo, gold, guess, step, c, share, own)
     if m.order >= 2:
-        _move_ngrams(triples_of(m, x), q, lo, gold, guess, step, c, share)
+        _move_ngrams(triples_of(m, x), q, lo, gold, guess, step, c, share, own)

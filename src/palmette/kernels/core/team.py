@@ -5,7 +5,7 @@ Each thread calls the kernel with a `Team` of its own number and the same `meeti
 `order` the examples of the batch, longest first:
 
     while (j := claim(team)) < n:  find the update of example order[j]         all at the same time
-    if arrive(team):               one thread, while the others wait
+    if arrive(team, FIND):         one thread, while the others wait
         what must be done in one order: new rows, counts
         release(team)
     apply the updates of all examples, in order, to the own rows               all at the same time
@@ -18,6 +18,7 @@ the same for any number of threads: each row is changed by one thread, in the or
 
 from __future__ import annotations
 
+import platform
 import sys
 from typing import Any, NamedTuple
 
@@ -28,9 +29,14 @@ from palmette.kernels.core.types import I64, struct
 
 # Places in `meeting`, each on a cache line of its own
 ARRIVED, ROUND, CLAIMED, BROKEN, SIZE = 0, 8, 16, 24, 32
+# Places in `spent`: what a thread does in a batch, waiting after the first and the second of them, the last reading
+FIND, APPLY, IN_ORDER = np.int64(0), np.int64(1), np.int64(2)
+WAIT, SINCE, PHASES = np.int64(3), np.int64(5), 6
+HAS_CYCLES = platform.machine().lower() in ("x86_64", "amd64")  # others do not let programs read them
 PATIENCE = 20000  # looks before a core is offered to others: some 50 microseconds
-_MIX, _32 = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
-ROWS = 3  # 2 ** ROWS neighbouring rows have one owner, so that threads write to different cache lines
+_LOW, _32 = np.uint64(0xFFFFFFFF), np.uint64(32)
+PAIRS, MANY = np.int64(1), np.int64(4)  # 2 ** PAIRS or 2 ** MANY neighbouring rows have one owner; see `share_of`
+LISTS = np.int64(3)  # and so do 2 ** LISTS times as many lists
 
 
 @struct
@@ -40,6 +46,7 @@ class Team(NamedTuple):
     number: int  # of this thread, from 0
     size: int
     meeting: I64  # [SIZE]
+    spent: I64  # [PHASES]  of this thread, in cycles
 
 
 class Share(NamedTuple):
@@ -47,12 +54,14 @@ class Share(NamedTuple):
 
     number: np.int64
     size: np.int64
+    step: np.uint64  # 2 ** 32 / size, rounded up
+    shift: np.int64  # 2 ** shift neighbours have one owner
 
 
 def make_team(size: int) -> list[Team]:
     """As many members; one of them is alone."""
-    meeting = np.zeros(SIZE, np.int64)
-    return [Team(number, size, meeting) for number in range(size)]
+    meeting, spent = np.zeros(SIZE, np.int64), np.zeros((size, 32), np.int64)  # on lines of their own
+    return [Team(number, size, meeting, spent[number, :PHASES]) for number in range(size)]
 
 
 def break_up(team: Team) -> None:
@@ -74,6 +83,11 @@ def _get(numbers: np.ndarray, at: int) -> int:
 
 def _offer_core() -> None:
     """Let another thread run on this core."""
+
+
+def _cycles() -> int:
+    """A clock of the processor; 0 if there is none that programs may read."""
+    return 0
 
 
 if MODE == JIT:
@@ -111,18 +125,50 @@ if MODE == JIT:
 
         return types.void(), code
 
+    @intrinsic
+    def _cycles(typingctx):  # type: ignore[no-untyped-def]
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = ir.FunctionType(ir.IntType(64), [])
+            if not HAS_CYCLES:
+                return ir.Constant(ir.IntType(64), 0)
+            return builder.call(builder.module.declare_intrinsic("llvm.readcyclecounter", (), kind), [])
+
+        return types.int64(), code
+
 
 @inline
-def share_of(team: Team) -> Share:
-    """The rows that this thread changes."""
-    return Share(np.int64(team.number), np.int64(team.size))
+def _note(team: Team, phase: np.int64) -> None:
+    """Add the time since the last note of this thread to that of a phase."""
+    now = _cycles()
+    team.spent[phase] += now - team.spent[SINCE]
+    team.spent[SINCE] = now
+
+
+@inline
+def begin_phases(team: Team) -> None:
+    """Called when a kernel starts: the time of its phases is added up in `spent`."""
+    team.spent[SINCE] = _cycles()
+
+
+@inline
+def share_among(number: np.int64, size: np.int64, shift: np.int64) -> Share:
+    """What one of so many threads changes: 2 ** shift neighbouring rows have one owner."""
+    return Share(number, size, np.uint64((np.int64(1 << 32) + size - 1) // size), shift)
+
+
+@inline
+def share_of(team: Team, width: int) -> Share:
+    """The rows, of so many numbers each, that this thread changes. Threads write to different cache lines, which two
+    rows of a multiple of 8 numbers fill; of others many rows are taken together."""
+    return share_among(np.int64(team.number), np.int64(team.size), PAIRS if width % 8 == 0 else MANY)
 
 
 @inline
 def serial_share(team: Team, alone: bool) -> Share:
     """What the thread does that came last. Alone it changes all rows; otherwise it changes none, and only gives out
     rows to attributes that have none."""
-    return Share(np.int64(0), np.int64(1)) if alone else Share(np.int64(-1), np.int64(team.size))
+    number, size = (0, 1) if alone else (-1, team.size)
+    return share_among(np.int64(number), np.int64(size), PAIRS)
 
 
 @inline
@@ -136,9 +182,11 @@ def claim(team: Team) -> int:
 
 
 @part
-def arrive(team: Team) -> bool:
-    """True for the thread that comes last: the others wait until it calls `release`. Claims start again."""
+def arrive(team: Team, done: np.int64) -> bool:
+    """True for the thread that comes last: the others wait until it calls `release`. Claims start again. `done`: the
+    phase that ends here, FIND or APPLY."""
     meeting = team.meeting
+    _note(team, done)
     if team.size == 1:
         meeting[CLAIMED] = 0
         return True
@@ -152,20 +200,22 @@ def arrive(team: Team) -> bool:
         looks += 1
         if looks > PATIENCE:
             _offer_core()
+    _note(team, WAIT + done)
     return False
 
 
 @inline
 def release(team: Team) -> None:
     """End the wait of the others."""
+    _note(team, IN_ORDER)
     if team.size > 1:
         _add(team.meeting, ROUND, 1)
 
 
 @inline
 def meet(team: Team) -> None:
-    """Wait until all are here."""
-    if arrive(team):
+    """Wait until all are here, after APPLY."""
+    if arrive(team, APPLY):
         release(team)
 
 
@@ -176,11 +226,12 @@ def is_broken(team: Team) -> bool:
 
 
 @inline
-def _owner(number: np.int64, size: np.int64) -> np.int64:
-    """The thread that changes a row, or the list of an attribute: neighbours have the same, and all threads have
-    about as many. Two products take a third of the time of a division."""
-    mixed = np.uint64(number >> ROWS) * _MIX >> _32
-    return np.int64(mixed * np.uint64(size) >> _32)
+def _owner(number: np.int64, share: Share) -> np.int64:
+    """The thread that changes a row, or the list of an attribute: neighbours have the same, and the next ones another,
+    so that all threads have about as many of the frequent ones, which come first. The remainder of a division by the
+    number of threads, from two products: a third of the time."""
+    part = np.uint64(number >> share.shift) * share.step & _LOW
+    return np.int64(part * np.uint64(share.size) >> _32)
 
 
 @inline
@@ -191,15 +242,21 @@ def row_to_change(slot: np.ndarray, used: np.ndarray, attribute: int, share: Sha
         row = used[0]
         slot[attribute] = row
         used[0] = row + 1
-    if share.size > 1 and _owner(row, share.size) != share.number:
+    if share.size > 1 and _owner(row, share) != share.number:
         return np.int64(0)
     return row
 
 
 @inline
+def is_own_row(row: np.int64, share: Share) -> np.int64:
+    """1 if this thread changes a row, else 0: a number, so that lists need no branch."""
+    return np.int64(share.size == 1 or _owner(row, share) == share.number)
+
+
+@inline
 def is_own(attribute: int, share: Share) -> bool:
     """Whether this thread changes the list of weights of an attribute."""
-    return share.size == 1 or _owner(np.int64(attribute), share.size) == share.number
+    return share.size == 1 or _owner(np.int64(attribute) >> LISTS, share) == share.number
 
 
 @part

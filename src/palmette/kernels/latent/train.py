@@ -20,14 +20,19 @@ import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.team import (
+    APPLY,
+    FIND,
+    MANY,
     Share,
     Team,
     arrive,
+    begin_phases,
     claim,
     is_broken,
     longest_first,
     release,
     serial_share,
+    share_among,
     share_of,
 )
 from palmette.kernels.core.types import F64, I16_2D, I64, Bool
@@ -95,7 +100,7 @@ def _find_step(
     if how.rule.spread > 0.0:
         nothing, n = Step(0.0, 0.0, 0.0), data.x.offset[s + 1] - data.x.offset[s]
         scaled = adaptive_features(
-            v, w, data.x, s, workspace.path, tally.done, nothing, Share(np.int64(0), np.int64(1))
+            v, w, data.x, s, workspace.path, tally.done, nothing, share_among(np.int64(0), np.int64(1), MANY)
         )
         if v.pairs:
             scaled += adaptive_pairs(v, w, n, workspace.path, workspace.times, nothing)
@@ -243,7 +248,7 @@ def _change_own(
         if batch.updates[j]:
             tally.stale[0] = True
             if team.size > 1:
-                _change(v, w, x, _sentence(store, some[j]), j, how.rule.spread, tally, share_of(team))
+                _change(v, w, x, _sentence(store, some[j]), j, how.rule.spread, tally, share_of(team, w.one.w.shape[1]))
 
 
 @part
@@ -266,6 +271,7 @@ def train_latent(
     tally.stale[0] = True
     for j in range(order.size):
         order[j] = j
+    begin_phases(team)
     while first < examples.size and not is_broken(team):
         some = examples[first : first + order.size]
         if store.size[0] == 0:
@@ -273,12 +279,12 @@ def train_latent(
         left = 1
         while left > 0 and not is_broken(team):
             _find_all(v, w, data, store, some, how, workspace, tally, team)
-            if arrive(team):
+            if arrive(team, FIND):
                 share = serial_share(team, team.size == 1)
                 _finish_round(v, w, data, store, some, how, workspace, tally, share)
                 release(team)
             _change_own(v, w, data.x, store, some, how, tally, team)
-            if arrive(team):
+            if arrive(team, APPLY):
                 if batch.left[0] == 0:
                     _end_batch(tally, some.size)
                 release(team)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.core.team import Team, arrive, claim, is_broken, longest_first, release
+from palmette.kernels.core.team import FIND, Team, arrive, begin_phases, claim, is_broken, longest_first, release
 from palmette.kernels.core.types import F64, I32, I64
 from palmette.kernels.learning.coefficients import updates_on_right_guesses
 from palmette.kernels.learning.rule import Rule
@@ -173,6 +173,7 @@ def train_tree(
     order = np.empty(size, np.int64)
     changes = Changes(batch.key[team.number], batch.action[team.number], batch.amount[team.number],
                       batch.used[team.number])  # fmt: skip
+    begin_phases(team)
     while first < examples.size and not is_broken(team):
         n = min(size, examples.size - first)
         lacks = _lacking(w, g, words, examples, first, n, rule)
@@ -194,7 +195,7 @@ def train_tree(
             _find(workspace, g, w, words, examples[first + j], how, rule, changes, batch.counts[j], clock + j, False)
             batch.place[j, 2] = changes.used[0]
             taken = claim(team)
-        if arrive(team):
+        if arrive(team, FIND):
             _finish(w, batch, n, counts)
             counts[DONE] += n
             release(team)

@@ -10,10 +10,11 @@ import numpy as np
 
 from palmette.errors import DataError
 from palmette.kernels.chain.batches import CLOCK, INFEASIBLE, OBJECTIVE, WRONG, make_batch
+from palmette.kernels.chain.forms import no_sums
 from palmette.kernels.chain.stochastic import Descent, descend, make_descent_workspace, make_gradients
 from palmette.kernels.core.team import Team
 from palmette.options.learners import Crf
-from palmette.structures.chain.weights import norm
+from palmette.structures.chain.weights import give_out_rows, norm
 from palmette.training.chain.exact import ChainLearning, all_counts, counts_per_thread
 from palmette.training.chain.overflow import cure
 from palmette.training.trainer import Counts
@@ -39,6 +40,15 @@ class DescentLearning(ChainLearning):
         self.gradients = [make_gradients(self.chain, self.data, size) for _ in range(times)]
         self.batches = [make_batch(size, self.data) for _ in range(times)]
         self.objective = 0.0
+
+    def be_alone(self) -> None:
+        """Called if no others learn from other parts of the data. All attributes get their rows at once, in order,
+        since all change in the first epoch. If the last weights are wanted, adagrad does without the accumulators of
+        rows, which are half of its memory: it cannot be resumed, so that nobody reads them."""
+        give_out_rows(self.chain)
+        if self.learner.optimiser == "adagrad" and self.mean_clock is None and self.start is None:
+            one, two, three = (r if r.first.size else r._replace(a=no_sums()) for r in self.chain.weights)
+            self.chain = self.chain._replace(weights=(one, two, three))
 
     def be_part_of(self, sentences: int, counts: Sequence[np.ndarray]) -> None:
         """Take penalties as for a corpus of so many sentences in which attributes occur so often, by arity i64[A]."""

@@ -48,6 +48,8 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
         start, before = start_learning(problem, averaging, plain)
         start.order = problem.order
         learning = in_shards(start, settings, request.n_threads)
+        if isinstance(learning, DescentLearning):
+            learning.be_alone()
         if isinstance(learning, MixedLearning):
             learning.cluster.watcher = watcher_of(request.progress)
         if plain is not None and plain.interrupted:
