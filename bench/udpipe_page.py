@@ -122,8 +122,7 @@ def _bounds(both: dict[str, dict[str, Side]]) -> str:
     shorter = []
     for title, found in both.items():
         parts = found.get(RIVAL, {}).get("parts", {})
-        lengths = [f"its {part} for {parts[part]['passes']}" if part in parts else f"its {part} not at all"
-                   for part in AUTHORS]  # fmt: skip
-        shorter.append(f"{title.partition('-')[0]} {' and '.join(lengths)}")
-    whole = " and ".join(f"its {part} for {passes} passes" for part, passes in AUTHORS.items())
-    return f"UDPipe learnt for a shorter time than its authors let it ({whole}):\n{'; '.join(shorter)}."
+        lengths = [f"{part} {parts[part]['passes']}" if part in parts else f"no {part}" for part in AUTHORS]
+        shorter.append(f"{title.partition('-')[0]} {', '.join(lengths)}")
+    whole = ", ".join(f"{part} {passes}" for part, passes in AUTHORS.items())
+    return f"UDPipe learnt for fewer passes here than its authors let it learn ({whole}):\n{'; '.join(shorter)}."

@@ -61,6 +61,13 @@ CASES: dict[str, dict[str, str | None]] = {
         **dict.fromkeys(["Monday", "Thu"], "weekday"),
         **dict.fromkeys(["may", "sat", "12.30", "3000", "1", "12/31-2004", ""], None),
     },
+    "skeleton": {
+        **dict.fromkeys(["evlerinde", "AVLARINDA", "İvlürönde", "évlàrïndê"], "*vl*r*nd*"),
+        "мой": "м*й",
+        "λόγος": "λ*γ*ς",
+        "B-52": "b-52",
+        "": "",
+    },
     "length": {"": "0", "a": "1", "abcdef": "6-7", "a" * 10: "8-10", "a" * 15: "11-15", "a" * 16: "16+"},
     "orthography": {
         "word": "lower",

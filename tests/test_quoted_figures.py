@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from bench import udpipe_page
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -142,6 +144,14 @@ def probabilistic(study: str, row: str) -> Callable[[], list[str]]:
     ]
 
 
+def pipelines() -> list[str]:
+    return [udpipe_page.page(bench("udpipe"))]
+
+
+def english_pipeline() -> list[str]:
+    return [udpipe_page.sentence(bench("udpipe"))]
+
+
 QUOTED: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "beams over hidden states": ("docs/beam.md", latent_beams),
     "beams in tagging": ("docs/beam.md", tagging_beams),
@@ -152,6 +162,8 @@ QUOTED: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "views": ("docs/grammaticality.md", views),
     "acronyms": ("docs/history.md", acronyms),
     "probability functions": ("docs/learners.md", functions),
+    "pipelines": ("docs/pipeline.md", pipelines),
+    "pipeline of EWT": ("README.md", english_pipeline),
     "NP, probabilistic": ("docs/studies/np_latent.md", probabilistic("np_latent", "| {} | ")),
     "entities, probabilistic": ("docs/studies/bio_latent.md", probabilistic("bio_latent", "order 1: {} | ")),
 }

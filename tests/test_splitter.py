@@ -20,7 +20,8 @@ from palmette.pipeline import split_blocks
 from palmette.pipeline.capitals import Capitals
 from palmette.pipeline.layouts import paragraph_lines, relaid, sentence_lines, several_layouts, wrapped
 from palmette.pipeline.multiword import Multiword, Rule, _Affixes, rules_of
-from palmette.pipeline.splitter import Splitter
+from palmette.pipeline.split_training import BIASES
+from palmette.pipeline.splitter import Splitter, sentence_f1
 from palmette.pipeline.unit_columns import GAPS, read_units
 from palmette.pipeline.units import LONGEST, UnitRule, cells_of, codes_of, learn_units
 
@@ -413,6 +414,22 @@ def test_a_compact_splitter_splits_as_well() -> None:
         found = Splitter.from_parts(arrays, meta, "t").split(gold.text)
         assert f1(found, gold, "tokens") > 0.99
         assert f1(found, gold, "sentences") > 0.98
+
+
+def test_development_data_chooses_how_readily_sentences_end() -> None:
+    made, dev = Splitter().fit(treebank(english(60, 14))), treebank(english(60, 15))
+    assert made.model.bias == {}
+    gold, scores = gold_split(dev), []
+    for bias in BIASES:
+        made.model.bias = {"sentence": bias}
+        scores.append(f1(made.split(gold.text), gold, "sentences"))
+        assert sentence_f1(gold, made.split(gold.text)) == pytest.approx(scores[-1])
+    chosen = Splitter().fit(treebank(english(60, 14)), dev)
+    most = BIASES[scores.index(max(scores))]
+    best = {"sentence": most} if most else {}
+    assert chosen.model.bias == best
+    chosen.compact(dev, 0.1)
+    assert Splitter.from_parts(*chosen.parts(), "t").model.bias == best
 
 
 def test_the_same_seed_makes_the_same_splitter() -> None:

@@ -93,7 +93,7 @@ class Splitter:
         if dev is not None and dev.n_tokens and LABELS[SENTENCE] in self.model.labels:
             gold = gold_split(dev)
             best = max(BIASES, key=found)  # the first of equals
-        self.model.bias = {LABELS[SENTENCE]: best} if LABELS[SENTENCE] in self.model.labels else {}
+        self.model.bias = {LABELS[SENTENCE]: best} if best else {}
 
     def compact(self, dev: Treebank | None, most_loss: float) -> None:
         """Make the models small, with at most so many points lost in the accuracy of units on development data; without
