@@ -116,7 +116,7 @@ def _verdict(record: Record) -> str:
             if row.wins
             else "significantly below"
             if row.corrected < LEVEL
-            else "not different from"
+            else "not significantly different from"
         )
         lines.append(
             f"- {SETS[row.name].title}: the setting that is best on development data "
