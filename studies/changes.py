@@ -26,8 +26,8 @@ CHANGED = {
         " missed. No figure changed."
     ),
     "parsing": (
-        "early and max-violation by size of the training data, by sentence length, in a fixed order and with cut-offs "
-        "added; a fourth seed of the two updates on the whole treebank, since three left a claim undecided (there was no time for a "
+        "early and max-violation by size of the training data, by sentence length and in a fixed order added; a fourth "
+        "seed of the two updates on the whole treebank, since three left a claim undecided (there was no time for a "
         "fifth); figures of mean curves and means of best passes told apart."
     ),
     "probperc": (
