@@ -275,15 +275,17 @@ the spread is over {SETS} sets of test negatives. {record.decides()}
 The task: real sentences against sentences drawn from a trigram model ([language models](../lm.md)), told apart by a
 [classifier over latent chunkings](../grammaticality.md). To train on there are {POSITIVES:,} sentences of film
 reviews and as many pseudo-negatives; {DEV:,} + {DEV:,} to choose the pass by; {TEST:,} against {SETS} times {TEST:,}
-negatives to test on. The second corpus is Brown's, with negatives from a model of its own. Features: word and POS 1- to
-3-grams with the chunk tag, and pairs of chunk tags; one chunk type where a row does not say
-otherwise. Parts of speech come from our tagger, the start "from the chunker" from our NP chunker, both trained
-on lower-cased CoNLL-2000; with five views it goes to the IOB2 view. Its weights are scaled to the range that
-weights reach from zero (`--init-range auto`{ranges(record)}). Rows "at 0.1" and "at 0.01" are of an earlier run with
-fixed sizes, the published ones, which are next to nothing here: features are normalised. The published figures are on
-other corpora, after 40 passes, with negatives that are neither matched in length nor cleared of sentences of the
-corpus. The column "published setting" has all of that: 40 passes and the last weights, features not normalised, the 23
-tags of the whole chunk set, training negatives with words of the positives only, lengths free.
+negatives to test on. The second corpus is Brown's, with negatives from a model of its own.
+
+- Features: word and POS 1- to 3-grams with the chunk tag, and pairs of chunk tags; one chunk type where a row does not
+  say otherwise. Parts of speech come from our tagger, trained on lower-cased CoNLL-2000.
+- Rows "from the chunker" start from the weights of our NP chunker, with five views in the IOB2 view, scaled to what
+  weights reach from zero (`--init-range auto`{ranges(record)}). Rows "at 0.1" and "at 0.01" are of an earlier run
+  with the published sizes, which are next to nothing here: features are normalised.
+- The published figures are on other corpora, after 40 passes, with negatives that are neither matched in length nor
+  cleared of sentences of the corpus. The column "published setting" has all of that: 40 passes and the last weights,
+  features not normalised, the 23 tags of the whole chunk set, training negatives with words of the positives only,
+  lengths free.
 
 ## Is it too easy?
 

@@ -113,7 +113,8 @@ def part(record: Record) -> str:
         f"The same, the first {SMALL:,} trees and {SMALL_DEV} dev sentences.",
         tables[2],
         "## Cut-offs of features",
-        "The same sentences; features that occur in fewer states of the gold derivations are left out (`--min-count`).",
+        "The same sentences; features that occur in fewer states of the gold derivations are left out (`--min-count`; "
+        "with rich templates: [rare features](../parsing.md#rare-features)).",
         tables[3],
         *_not_run(record, parts),
     ))  # fmt: skip

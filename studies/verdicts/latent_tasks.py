@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from studies.common import Cell
-from studies.latent_gain_sets import SETS
-from studies.verdicts.data import cells, figures
+from studies.latent_gain_page import rows_of
+from studies.latent_gain_sets import SETS, best_plain
+from studies.verdicts.data import cells, figures, record
 from studies.verdicts.latent import bio_typical, likelihood, np_typical
 from studies.verdicts.rule import NO, Claim, Figures, Part, above, at_least, holds, level, missing, p_words, same
 
@@ -30,6 +32,12 @@ def _at(cut: int, order: int) -> str:
     return f"cut-off {cut}, order {order}"
 
 
+def _plain(features: str) -> list[Cell]:
+    """Test runs of the plain model that is best on development data."""
+    best = best_plain(record("latent_gain"), features)
+    return cells("latent_gain", stage="two", features=features, states=1, settings=best["settings"])
+
+
 def gained(features: str) -> Part | None:
     """The published setting of the latent perceptron with these features, beside the plain model: from the study of
     where states pay, with its test over sentences."""
@@ -38,31 +46,16 @@ def gained(features: str) -> Part | None:
         return None
     what = {"features": features, "stage": "two"}
     latent = cells("latent_gain", states=found[0]["states"], settings=found[0]["settings"], **what)
-    plain = cells("latent_gain", states=1, **what)
-    sides = [figures(name, own, "f1") for name, own in (("latent", latent), ("plain", plain))]
+    sides = [figures(name, own, "f1") for name, own in (("latent", latent), ("plain", _plain(features)))]
     return above(f"{features}, published start", sides[0], sides[1], p=found[0]["randomisation"])
 
 
-def _dev_best(features: str) -> Cell | None:
-    """Of the latent settings that were compared with the plain model, the one that is best on development data."""
-    best: tuple[float, Cell] | None = None
-    for cell in cells("latent_gain", stage="compared", features=features):
-        what = {"features": features, "states": cell["states"], "settings": cell["settings"]}
-        dev = max((c["best"] for c in cells("latent_gain", stage="one", **what)), default=0.0)
-        if best is None or dev > best[0]:
-            best = dev, cell
-    return best[1] if best else None
-
-
+@cache
 def gain(features: str) -> tuple[float, float] | None:
-    """How far the latent model that is best on development data is above the plain one on test, and p."""
-    cell = _dev_best(features)
-    if cell is None:
-        return None
-    what = {"stage": "two", "features": features}
-    latent = cells("latent_gain", states=cell["states"], settings=cell["settings"], **what)
-    plain = cells("latent_gain", states=1, **what)
-    return figures("", latent, "f1").mean - figures("", plain, "f1").mean, cell["randomisation"]
+    """How far the latent model that is best on development data is above the plain one on test, and p, corrected for
+    all comparisons of that study."""
+    rows = [row for row in rows_of(record("latent_gain")) if row.name == features and row.rank == 1]
+    return (rows[0].gain, rows[0].corrected) if rows else None
 
 
 def best_gain() -> str:

@@ -112,7 +112,8 @@ def order() -> list[Claim]:
         ),
         Claim(
             "The LCLR variant is competitive with the online learner.", "94.55 and 98.75",
-            [same(SETTINGS[kind], accuracy(kind, "lclr-variant"), accuracy(kind, "online"), 4.2) for kind in SETTINGS],
+            [same(SETTINGS[kind], accuracy(kind, "lclr-variant"), accuracy(kind, "online"), 4.2)
+             for kind in SETTINGS if kind != "mv" or one("mv", "lclr-variant")],
             "Competitive: within the published difference of 4.2.", PAGES,
         ),
         Claim(
