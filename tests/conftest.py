@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from hypothesis import settings
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-CORPORA = Path(__file__).resolve().parents[2] / "shared" / "data"
+ROOT = Path(__file__).resolve().parents[1]
+CORPORA = ROOT.parent / "shared" / "data"
+sys.path.append(str(ROOT))  # the benchmarks, which are not part of the package, have tests too
 
 # Kernels compile on the first example, which takes longer than any deadline. On a build server the examples are the
 # same in every run; everywhere else they are new ones.

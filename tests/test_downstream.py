@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from bench.downstream.dates import Template, fields, scores
 from bench.downstream.side import missing, span_f1
 from bench.downstream.tutorial import items

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 fuzz = pytest.importorskip("bench.fuzz.run", reason="needs limits of memory", exc_type=ImportError)
 
 from bench.fuzz import command  # noqa: E402
