@@ -58,7 +58,8 @@ def run(command: str, folder: Path) -> str:
     shell = (
         command.replace("palmette ", f"{sys.executable} -m palmette ", 1) if command.startswith("palmette") else command
     )
-    environment = os.environ | {"COLUMNS": "100", "TERM": "dumb"}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # the environment need not be activated
+    environment = os.environ | {"COLUMNS": "100", "TERM": "dumb", "PATH": path}
     made = subprocess.run(shell, shell=True, cwd=folder, capture_output=True, text=True, env=environment, timeout=300)
     assert made.returncode == 0, f"{command}\n{made.stderr}"
     return made.stdout
