@@ -21,6 +21,7 @@ from palmette.data.treebank import NOTHING
 from palmette.datasets.demo import example_files
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.pipeline import train as training
+from palmette.reports.pipeline_inspection import pipeline_inspection
 
 TRAIN, TEST = "trees.conllu", "trees_test.conllu"
 TEXT = "The old ferry crosses the lake. It rains.\n\nShe baked bread for her brother.\n"
@@ -93,6 +94,21 @@ def test_what_the_treebank_lacks_is_left_out(folder: Path, logged: list[str]) ->
     assert made.components_ == ("tok", "tag", "parse")
     assert any("nothing to learn for lemma" in message for message in logged)
     assert made("We sing.").words[0].xpos == NOTHING
+    assert "XPOS" not in pipeline_inspection(made)["components"]["tag"]["finds"]
+
+
+def test_a_treebank_without_heads_can_do_without_the_parser(folder: Path, cli: Cli) -> None:
+    rows = [line.split("\t") for line in (folder / TEST).read_text(encoding="utf-8").splitlines()]
+    text = "".join("\t".join([*row[:6], "_", "_", *row[8:]] if len(row) == 10 else row) + "\n" for row in rows)
+    (folder / "heads.conllu").write_text(text, encoding="utf-8")
+    ran = cli("pipeline train heads.conllu -o x.palm")
+    assert ran.code == 1
+    assert "heads.conllu: no word has a head: there is nothing to parse" in ran.err
+    assert "leave the parser out: --components tok,tag,lemma" in ran.err
+    with pytest.raises(DataError, match=r"components=\('tag', 'lemma'\)"):
+        Pipeline(components=("tag", "lemma", "parse")).fit_file(folder / "heads.conllu")
+    with pytest.raises(DataError, match=r"nothing to parse$"):
+        Pipeline(components=("parse",)).fit_file(folder / "heads.conllu")
 
 
 def test_a_treebank_without_text_is_reported(folder: Path, logged: list[str]) -> None:

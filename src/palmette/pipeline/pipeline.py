@@ -13,15 +13,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from palmette.data.files import FilePath
+from palmette.data.files import FilePath, shown
 from palmette.data.formats.conllu import read_treebank
+from palmette.data.formats.registry import read_corpus
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.split_text import SplitText
 from palmette.data.stream import map_in_order
 from palmette.data.text import PLAIN, TextSpec
-from palmette.data.treebank import Treebank, Word, treebank_from_sentences
+from palmette.data.treebank import NOTHING, Treebank, Word, treebank_from_sentences
 from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
 from palmette.options.pipeline import GOLD_INPUTS, PipelineOptions
+from palmette.options.spelling import spelt
 from palmette.pipeline.batches import batches, documents
 from palmette.pipeline.document import Document
 from palmette.pipeline.model import PipelineModel, annotated
@@ -61,7 +64,14 @@ class Pipeline(PipelineOptions, Estimator):
         self.check()
         trees = "parse" in self.components
         files = [path] if dev is None else [path, dev]
-        banks = [read_treebank(file, labelled=trees, skip_bad=skip_bad and trees, spec=spec) for file in files]
+        try:
+            banks = [read_treebank(file, labelled=trees, skip_bad=skip_bad and trees, spec=spec) for file in files]
+        except DataError as error:
+            if trees and _is_without_heads(path, spec):
+                others = tuple(name for name in self.components if name != "parse")
+                hint = f"leave the parser out: {spelt(PipelineOptions, 'components', others)}" if others else None
+                raise DataError("no word has a head: there is nothing to parse", file=shown(path), hint=hint) from error
+            raise
         return self.fit(*banks, **options)
 
     # Using
@@ -176,3 +186,18 @@ def _known(settings: dict[str, Any]) -> dict[str, Any]:
             except UsageError:
                 continue
     return found
+
+
+def _is_without_heads(path: FilePath, spec: TextSpec) -> bool:
+    """Whether a file that can be read a second time has words, and none of them has a head."""
+    if str(path) == "-":
+        return False
+    layout = FormatSpec(
+        format="conllu", label="head", columns=("form",), encoding=spec.encoding, max_line=spec.max_line,
+        max_cell=spec.max_cell,
+    )  # fmt: skip
+    try:
+        labels = read_corpus(path, layout).labels
+    except DataError:
+        return False
+    return labels is not None and labels.types == [NOTHING]

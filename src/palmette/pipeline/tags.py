@@ -178,6 +178,12 @@ class Tags:
         logger.info("tags: %s learnt by %s", " and ".join(fields).upper(), best.about)
         return best.model
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The columns that are found, by their names in CoNLL-U."""
+        upos = () if self.upos_ is None else (UPOS,)
+        return upos if self.morphology_ is None else (*upos, *self.morphology_.fields)
+
     def _with_upos(self, treebank: Treebank) -> Treebank:
         """The treebank with the UPOS that XPOS and FEATS are found by."""
         if self.upos_ is None:

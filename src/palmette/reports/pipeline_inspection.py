@@ -22,11 +22,13 @@ def pipeline_inspection(pipeline: Pipeline) -> dict[str, Any]:
     model = pipeline.model_
     components = {}
     for name in model.names:
-        model.component(name)
+        made = model.component(name)
+        finds = ", ".join(made.fields).upper() if name == "tag" else ABOUT[name]
         arrays, _ = model.parts(name)
         stored = model.meta.components[name]
         components[name] = {
-            "bytes": sum(array.nbytes for array in arrays.values()), "origin": stored.origin, "dev": stored.dev,
+            "finds": finds, "bytes": sum(array.nbytes for array in arrays.values()), "origin": stored.origin,
+            "dev": stored.dev,
         }  # fmt: skip
     return {
         "task": "pipeline",
@@ -58,7 +60,7 @@ def print_components(about: dict[str, Any], console: Console | None = None) -> N
     for name, own in about["components"].items():
         dev = [f"{metric} {own['dev'][metric]:.2f}" for metric in METRICS[name] if metric in own["dev"]]
         origin = [] if own["origin"] == TRAINED else [f"from {own['origin']}"]
-        table.add_row(name, f"{own['bytes'] / 1e6:.2f}", ABOUT[name], escape("  ".join([*dev, *origin])))
+        table.add_row(name, f"{own['bytes'] / 1e6:.2f}", own["finds"], escape("  ".join([*dev, *origin])))
     for column in (table.columns[0], *table.columns[2:]):
         column.justify = "left"
     table.columns[-1].no_wrap = False
