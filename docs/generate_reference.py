@@ -14,7 +14,8 @@ from palmette.options.automatic import Auto
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import Option, Options
 from palmette.options.latent import ClassifierOptions
-from palmette.options.learners import LEARNERS, STRUCTURES
+from palmette.options.learner import STRUCTURES
+from palmette.options.learners import LEARNERS
 from palmette.options.pipeline import PipelineOptions
 from palmette.options.search import TAGGER_SEARCHES
 from palmette.options.states import TAGGER_STATES

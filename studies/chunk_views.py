@@ -23,7 +23,8 @@ from bench.quality import np_file
 from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus, column_of_strings
 from palmette.data.formats.registry import read_corpus
-from palmette.data.labels.schemes import Span, convert_labels, spans
+from palmette.data.labels.convert import convert_labels
+from palmette.data.labels.schemes import Span, spans
 from studies.common import Cell, Record, estimator_from, markdown, mean, run_study
 
 NAME = "chunk_views"

@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 from naive_classify import Twin, dot, length, vote
 from strategies import few
 
-from palmette.data.labels.schemes import convert_labels, is_wellformed
+from palmette.data.labels.convert import convert_labels
+from palmette.data.labels.schemes import is_wellformed
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.team import make_team
 from palmette.kernels.latent import search as classify_search

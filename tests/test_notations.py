@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_schemes import NAMES, chunkings, recognised
 
+from palmette.data.labels.convert import convert_labels, convert_sentences
 from palmette.data.labels.schemes import (
     Span,
     allowed_transitions,
     are_chunk_labels,
-    convert_labels,
-    convert_sentences,
     from_spans,
     is_wellformed,
     recognise,

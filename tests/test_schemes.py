@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 
 from palmette.data.labels import schemes
+from palmette.data.labels.convert import convert_labels
 from palmette.data.labels.schemes import (
     SCHEMES,
     Span,
     allowed_transitions,
-    convert_labels,
     from_spans,
     is_wellformed,
     recognise,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from palmette.data.convert import Conversion, convert_file
     from palmette.data.formats.conllu import read_treebank
     from palmette.data.formats.spec import FormatSpec
-    from palmette.data.labels.schemes import convert_labels
+    from palmette.data.labels.convert import convert_labels
     from palmette.data.text import TextSpec
     from palmette.data.treebank import Treebank
     from palmette.datasets.demo import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
@@ -44,7 +44,7 @@ _MODULES = {
     "data.convert": ("Conversion", "convert_file"),
     "data.formats.conllu": ("read_treebank",),
     "data.formats.spec": ("FormatSpec",),
-    "data.labels.schemes": ("convert_labels",),
+    "data.labels.convert": ("convert_labels",),
     "data.text": ("TextSpec",),
     "data.treebank": ("Treebank",),
     "datasets.demo": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),

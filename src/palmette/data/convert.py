@@ -20,8 +20,9 @@ from palmette.data.files import FilePath
 from palmette.data.formats.labelling import check_labels
 from palmette.data.formats.registry import load_format, stream_corpus
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
+from palmette.data.labels.convert import convert_labels
 from palmette.data.labels.repair import violations
-from palmette.data.labels.schemes import SCHEMES, are_chunk_labels, convert_labels, scheme_named, split_label
+from palmette.data.labels.schemes import SCHEMES, are_chunk_labels, scheme_named, split_label
 from palmette.data.stream import Processed, Progress, process_file
 from palmette.errors import DataError, UsageError, counted
 from palmette.options.spelling import argument, named

@@ -25,7 +25,8 @@ from palmette.evaluation.comparison import CompareOptions, Pair, Runs, paired
 from palmette.evaluation.significance import Tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.options.assemble import assemble, flat_options
-from palmette.options.learners import ITERATIONS, Learner
+from palmette.options.learner import Learner
+from palmette.options.likelihoods import ITERATIONS
 from palmette.training.result import MORE, Progress
 
 # A name for a learner with one setting, whose value may follow a colon: (learner, setting, default).

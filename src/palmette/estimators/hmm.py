@@ -30,7 +30,8 @@ from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
 from palmette.kernels.chain.marginals import decode_marginal
 from palmette.options.chain import ChainSettings
 from palmette.options.declare import OptionError
-from palmette.options.learners import HiddenMarkov, HmmOptions
+from palmette.options.learners import HiddenMarkov
+from palmette.options.likelihoods import HmmOptions
 from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.hmm.linear import feature_vector, to_chain, weight_vector
 from palmette.structures.hmm.model import HiddenMarkovModel, count_model, observations, word_column

@@ -5,7 +5,8 @@ The figures that the rules rest on are in docs/learners.md; `python -m bench def
 
 from __future__ import annotations
 
-from palmette.options.learners import BEAM, CHAIN, Learner, Mira, Perceptron
+from palmette.options.learner import BEAM, CHAIN, Learner
+from palmette.options.learners import Mira, Perceptron
 
 TEMPERATURE = 0.2  # at which confidences by the scores of mira are about right; 0.11 to 0.22 were fitted on five tasks
 MOST_LABELS = 500  # from more on, lists of paths take long

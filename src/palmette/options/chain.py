@@ -7,17 +7,9 @@ from typing import Any, cast
 from palmette.errors import counted
 from palmette.options.automatic import HELD_OUT, LEAST_SENTENCES, Auto
 from palmette.options.declare import OptionError, Value, option
-from palmette.options.learners import (
-    BEAM,
-    CHAIN,
-    Crf,
-    Dplvm,
-    HiddenMarkov,
-    Learner,
-    Likelihood,
-    MaxEnt,
-    learners_of,
-)
+from palmette.options.learner import BEAM, CHAIN, Learner
+from palmette.options.learners import Crf, Dplvm, HiddenMarkov, MaxEnt, learners_of
+from palmette.options.likelihoods import Likelihood
 from palmette.options.search import CONTINUING, LIST_UPDATES, TAGGER_SEARCHES, Beam, Search
 from palmette.options.spelling import argument, spelt
 from palmette.options.states import TAGGER_STATES, LabelHistory, Latent, SeveralStates, States

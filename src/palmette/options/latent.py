@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from palmette.options.chain import NAMED_FEATURES
 from palmette.options.declare import OptionError, Value, option
-from palmette.options.learners import CLASSIFIER_LEARNERS, Lclr, Learner, PassiveAggressive
+from palmette.options.learner import Learner
+from palmette.options.learners import CLASSIFIER_LEARNERS, Lclr, PassiveAggressive
 from palmette.options.training import AVERAGES, PASSES, BatchOptions, TrainingOptions, automatic_batch_size
 from palmette.options.unicode import UnicodeOptions
 

@@ -21,7 +21,7 @@ from palmette.errors import UsageError, either
 from palmette.options.assemble import assemble, flat_name, flat_options, variant_options
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.declare import Option, OptionError, Value
-from palmette.options.learners import Learner
+from palmette.options.learner import Learner
 from palmette.options.spelling import named
 
 # What a search sets itself, and why it cannot be tried

@@ -20,7 +20,8 @@ from palmette.data.annotations.notes import Notes
 from palmette.data.corpus import Corpus, Surface
 from palmette.data.formats.confidence import Confidence
 from palmette.data.formats.labelling import Labelling
-from palmette.data.labels.schemes import Span, are_chunk_labels, convert_labels, spans, split_label
+from palmette.data.labels.convert import convert_labels
+from palmette.data.labels.schemes import Span, are_chunk_labels, spans, split_label
 from palmette.errors import UsageError
 
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")

@@ -4,7 +4,7 @@ A label is a letter and a type, written as `notation.py` says: "B-NP", "B" if th
 notation "I-<day>" is a B and "<day>" an I. A scheme defines which letters exist, which letter a token of a chunk gets,
 and which neighbours a letter needs; each scheme is one row of `SCHEMES` or `FIELD_SCHEMES`. From those rows follow the
 transitions that a search may take, the scheme that a corpus is written in, and the conversion from one scheme to
-another, always through spans.
+another, always through spans (convert.py).
 
 BILOU, BMES and the like are IOBES in other letters: L is E, U and W are S, M is I.
 Y is the number of labels, N of tokens, S of sentences.
@@ -12,16 +12,13 @@ Y is the number of labels, N of tokens, S of sentences.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, cast, overload
+from typing import NamedTuple
 
 import numpy as np
 
 from palmette.data.labels.notation import BARE, GROBID, HYPHEN, Bare, Grobid, Lettered, Notation, notation_of
-from palmette.errors import UsageError, counted
-
-logger = logging.getLogger(__name__)
+from palmette.errors import UsageError
 
 
 class Scheme(NamedTuple):
@@ -284,10 +281,11 @@ def spans(labels: Sequence[str], scheme: str | None = None) -> list[Span]:
     `<other>` is no chunk. `scheme`, if given, checks that the letters are its own; bare labels are read only with it.
     Other labels are an error.
     """
-    return _spans(labels, reading(labels, scheme) or HYPHEN, scheme_named(scheme).letters if scheme else "BIESO")
+    return spans_in(labels, reading(labels, scheme) or HYPHEN, scheme_named(scheme).letters if scheme else "BIESO")
 
 
-def _spans(labels: Sequence[str], notation: Notation, letters: str) -> list[Span]:
+def spans_in(labels: Sequence[str], notation: Notation, letters: str) -> list[Span]:
+    """The chunks of one sentence in a known notation; other letters are an error."""
     found: list[Span] = []
     start = 0
     before, before_type = "O", ""
@@ -351,62 +349,3 @@ def _touch(left: Span, right: Span) -> bool:
 
 def _letters(length: int, row: Scheme) -> str:
     return row.single if length == 1 else row.first + "I" * (length - 2) + row.last
-
-
-@overload
-def convert_labels(labels: Sequence[str], to: str = "iobes", source: str | None = None) -> list[str]: ...
-@overload
-def convert_labels(labels: Sequence[list[str]], to: str = "iobes", source: str | None = None) -> list[list[str]]: ...
-def convert_labels(
-    labels: Sequence[str] | Sequence[list[str]], to: str = "iobes", source: str | None = None
-) -> list[str] | list[list[str]]:
-    """The labels of a sentence, or of several sentences, in another tag scheme, whose name also chooses the letters
-    (iobes: E and S; bilou: L and U). Any scheme is read; ill-formed input is read by conlleval's rules. `source`: the
-    scheme of the labels, which only `bare` must name. A warning counts chunks that the new labels cannot express.
-
-    >>> convert_labels(["B-NP", "I-NP", "O"])
-    ['B-NP', 'E-NP', 'O']
-    >>> convert_labels(["I-<day>", "<day>", "I-<other>"], "iob2")
-    ['B-day', 'I-day', 'O']
-    """
-    if isinstance(labels, str):
-        raise UsageError("labels are a list of strings, or a list of such lists")
-    single = all(isinstance(label, str) for label in labels)
-    sentences = [cast(Sequence[str], labels)] if single else cast(Sequence[Sequence[str]], labels)
-    made, lost = convert_sentences(sentences, to, source)
-    if lost:
-        logger.warning("%s", lost_said(len(lost), to))
-    return made[0] if single else made
-
-
-class Converted(NamedTuple):
-    """Sentences in another scheme, and the chunks (with the number of their sentence) that it cannot express."""
-
-    labels: list[list[str]]
-    lost: list[tuple[int, Span]]
-
-
-def convert_sentences(sentences: Sequence[Sequence[str]], to: str, source: str | None = None) -> Converted:
-    """As `convert_labels`, and which chunks are lost: those that reading the new labels does not give back. Only bare
-    labels lose some: neighbours of equal type, and the type O; GROBID's labels lose the type other."""
-    notation = reading({label for sentence in sentences for label in sentence}, source) or HYPHEN
-    letters = scheme_named(source).letters if source else "BIESO"
-    spelling = SPELLINGS.get(to.upper(), {})
-    made, lost = [], []
-    for s, sentence in enumerate(sentences):
-        chunks = _spans(sentence, notation, letters)
-        labels = from_spans(chunks, len(sentence), to)
-        if scheme_named(to).notation != Lettered.kind:
-            kept = set(spans(labels, to))
-            lost += [(s, chunk) for chunk in chunks if chunk not in kept]
-        made.append([spelling.get(label[0], label[0]) + label[1:] for label in labels] if spelling else labels)
-    return Converted(made, lost)
-
-
-def lost_said(n: int, to: str) -> str:
-    """What is reported of lost chunks."""
-    why = {
-        Bare.kind: "neighbours of equal type become one, and O is outside",
-        Grobid.kind: "<other> is outside",
-    }[scheme_named(to).notation]
-    return f"{counted(n, 'chunk')} cannot be expressed by {to} labels: {why}"

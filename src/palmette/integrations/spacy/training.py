@@ -26,6 +26,7 @@ from spacy.vocab import Vocab
 
 from palmette.data.files import FilePath
 from palmette.data.labels import schemes
+from palmette.data.labels.convert import convert_labels
 from palmette.errors import DataError, UsageError, counted
 from palmette.integrations.spacy.words import Words, check_attributes
 
@@ -117,7 +118,7 @@ def _span_labels(words: Words, label: str, scheme: str, report: _Report) -> list
                 chunks[s].append(schemes.Span(span.label_, a - offset[s], b - offset[s]))
     labels: list[str | None] = []
     for own_chunks, (a, b) in zip(chunks, pairwise(offset), strict=True):
-        labels += schemes.convert_labels(schemes.from_spans(own_chunks, b - a, "IOBES"), scheme)
+        labels += convert_labels(schemes.from_spans(own_chunks, b - a, "IOBES"), scheme)
     return [None if doubt else name for name, doubt in zip(labels, unknown.tolist(), strict=True)]
 
 

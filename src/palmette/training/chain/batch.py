@@ -16,7 +16,9 @@ import numpy as np
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, FeatureWeights, no_state, no_sums
 from palmette.options.chain import ChainOptions
-from palmette.options.learners import Crf, Learner, Likelihood
+from palmette.options.learner import Learner
+from palmette.options.learners import Crf
+from palmette.options.likelihoods import Likelihood
 from palmette.options.spelling import argument, named, spelt
 from palmette.structures.chain.weights import estimated, physical_memory
 from palmette.structures.training_log import Epoch
