@@ -106,7 +106,7 @@ def test_a_bad_file_does_not_keep_the_others(model, folder):
     (folder / "in" / "f2.txt").write_bytes(b"\xff\xfe\xff\n")
     found = tag_files(model, [folder / "in" / "*"], folder / "out")
     assert found.done == 4
-    assert "f2.txt" in found.failed[0]
+    assert found.failed[0].count("f2.txt") == 1
     assert "f2.txt" not in outputs(folder)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from palmette.cli.common import OF_FILES, SearchOptions, biases
 from palmette.cli.output import Meter
 from palmette.data.formats.spec import FormatSpec
-from palmette.errors import UsageError, counted
+from palmette.errors import DataError, UsageError, counted
 
 if TYPE_CHECKING:
     from palmette.cli.tag import Tag
@@ -57,4 +57,4 @@ def tag_bulk(command: Tag, decode: str) -> None:
         print(f"{counted(found.done, 'file')}, {counted(found.tokens, 'token')} in {seconds:.1f} s{before}")
     if found.failed:
         shown = "\n".join(found.failed[:10])
-        raise UsageError(f"{counted(len(found.failed), 'file')} could not be tagged:\n{shown}")
+        raise DataError(f"{counted(len(found.failed), 'file')} could not be tagged:\n{shown}")

@@ -99,10 +99,10 @@ def tag_files(
         )
     tokens, done, failed = 0, 0, []
     work = _on_ray(job, to_do, where, cluster) if cluster is not None else _on_threads(job, to_do, where, threads)
-    for source, found in work:
+    for _, found in work:
         if isinstance(found, str):
             failed.append(found)
-            logger.warning("%s: %s", source, found)
+            logger.warning("%s", found)
             continue
         done, tokens = done + 1, tokens + found
         if progress is not None:
@@ -159,7 +159,7 @@ def _record(job: Job, source: str) -> dict[str, Any]:
 
 
 def tag_one(job: Job, source: str, target: str) -> int | str:
-    """Tag one file and write its record; the number of tokens, or why it could not be done."""
+    """Tag one file and write its record; the number of tokens, or which file could not be done, and why."""
     try:
         record = _record(job, source)  # of the input as it was before it was read
         _write_record(target, record | {"unfinished": True})  # an output that is not done is not somebody else's
@@ -174,7 +174,8 @@ def tag_one(job: Job, source: str, target: str) -> int | str:
         _write_record(target, record)
         return tokens
     except (PalmetteError, OSError) as error:
-        return str(error)
+        said = str(error)
+        return said if source in said else f"{source}: {said}"
 
 
 def _write_record(target: str, record: dict[str, Any]) -> None:
