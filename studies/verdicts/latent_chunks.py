@@ -5,7 +5,19 @@ from __future__ import annotations
 from studies.common import Cell
 from studies.verdicts.data import cells, ratio
 from studies.verdicts.latent import likelihood
-from studies.verdicts.latent_tasks import BIO, BOTH, NP, NP_F, best_states, bio, gain, gained, np, present
+from studies.verdicts.latent_tasks import (
+    BIO,
+    BOTH,
+    NP,
+    NP_F,
+    best_states,
+    bio,
+    gain,
+    gained,
+    np,
+    np_above_plain,
+    present,
+)
 from studies.verdicts.rule import (
     NO,
     YES,
@@ -44,7 +56,7 @@ def chunks() -> list[Claim]:
             "The latent perceptron with mavg is the best of nine learners on NP chunks.",
             "94.37; others 91.33 to 94.29",
             present([
-                above("perceptron, mavg", latent, plain, 0.12),
+                np_above_plain("perceptron, mavg", "latent", "mavg", 0.12),
                 above("perceptron, avg", latent, np("perceptron", "avg"), 0.1),
                 above("CRF", latent, likelihood("np", "CRF, L-BFGS"), 0.12),
                 above("DPLVM, L-BFGS", latent, likelihood("np", "DPLVM, L-BFGS"), 0.08),
