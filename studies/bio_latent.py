@@ -101,6 +101,7 @@ def run_long(record: Record, data: Path, rows: list[bio_long.Row]) -> None:
     for row in rows:
         if row.method != bio_long.PLAIN:
             what = {"stage": "compared", "method": row.method, "cut": row.cut, "order": row.order}
+            what |= {"seeds": list(bio_long.SEEDS)}
             record.cell(what, lambda r=row: compared(_outputs(r, plain[r.cut, r.order])))
 
 

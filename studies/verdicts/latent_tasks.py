@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from studies.bio_latent_page import tests_of
+from studies.bio_latent_page import comparisons, tests_of
 from studies.common import Cell
 from studies.latent_gain_page import rows_of
 from studies.latent_gain_sets import SETS, best_plain
@@ -31,8 +31,8 @@ def np(method: str, estimator: str) -> Figures:
 
 def bio_above_plain(part: str, method: str, cut: int, order: int, gap: float) -> Part:
     """A latent row above the plain one, with its test over sentences if there is one."""
-    found = cells("bio_latent", stage="compared", method=method, cut=cut, order=order)
-    p = found[0]["randomisation"] if found else None
+    found = comparisons(record("bio_latent")).get((method, cut, order))
+    p = found["randomisation"] if found else None
     return above(part, bio(method, cut, order), bio("perceptron", cut, order), gap, p)
 
 
