@@ -10,7 +10,8 @@ CHANGED = {
     ),
     "np_latent": (
         "features and the settings of other pages named, for the same reason as in [Bio-NER](bio_latent.md); more "
-        "seeds of the setting that another page has, and as many passes as published, added."
+        "seeds of the setting that another page has, as many passes as published, seeds 4 and 5 of the quick rows, and "
+        "tests over sentences added."
     ),
     "likelihood": (
         "settings of the latent perceptron named, which is here for its time; more seeds of DPLVM by SGD on NP, where "

@@ -6,7 +6,7 @@ import statistics
 
 from palmette.evaluation.significance import holm
 from palmette.reports.chart_svg import Chart, Line, Panel
-from studies.common import Cell, Record, markdown, mean, numbered, probabilistic, start_table
+from studies.common import Cell, Record, cost_of, markdown, mean, numbered, probabilistic, start_table
 from studies.np_latent_sets import (
     LIKE,
     LIKE_PASSES,
@@ -97,7 +97,7 @@ def _missing(record: Record) -> str:
         many = len(record.some(stage="test", method=method, estimator=estimator))
         if many < len(SEEDS):
             left.append(f"{method}, {estimator} (has {many})" if method != LIKE else f"{method} (has {many})")
-    return f"Not run, for want of time: {len(SEEDS)} seeds of {'; '.join(left)}.\n\n" if left else ""
+    return f"Of {len(SEEDS)} seeds there was time for fewer of these rows: {'; '.join(left)}.\n\n" if left else ""
 
 
 def _test_rows(record: Record) -> list[list[str]]:
@@ -115,7 +115,7 @@ def _test_rows(record: Record) -> list[list[str]]:
                 mean(x["f1"] for x in cells),
                 how,
                 str(c["passes"]),
-                f"{statistics.mean(x['seconds'] for x in cells):.0f} s",
+                f"{statistics.mean(filter(None, map(cost_of, cells))):.0f} s",
             ]
         else:
             score, own_passes, time = probabilistic("np", f"{method}, {estimator}")

@@ -122,7 +122,7 @@ def entities() -> list[Claim]:
                 *(bio_above_plain(_at(*c), "latent", *c, CELLS[c][1] - CELLS[c][0]) for c in CELLS),
                 gained("bio 28 pairs"),
             ]),
-            "Our plain perceptron is stronger at order 1 than the published one; tied updates (ours) take most of the "
+            "Our plain perceptron is stronger at order 1 than the published one; tied updates (ours) take much of the "
             "loss "
             f"away ({shared})." + best_gain(), (*BIO, "latent_gain") if cells("latent_gain") else BIO, NO,
         ),
@@ -133,7 +133,7 @@ def entities() -> list[Claim]:
                 above("CRF", latent[5, 1], likelihood("bio5", "CRF, L-BFGS"), 2.37),
                 bio_above_plain("perceptron", "latent", 5, 1, 2.88),
             ],
-            "Both rivals are two to three points above their published figures.", BOTH, NO,
+            "Both rivals are about three points above their published figures.", BOTH, NO,
         ),
         Claim(
             "At cut-off 15 the latent perceptron is above CRF, perceptron and DPLVM with SGD.",
