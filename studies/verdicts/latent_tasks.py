@@ -143,7 +143,7 @@ def entities() -> list[Claim]:
                 bio_above_plain("perceptron", "latent", 15, 1, 1.5),
                 above("DPLVM, SGD", latent[15, 1], likelihood("bio15", "DPLVM, SGD"), 1.37),
             ],
-            "It is above DPLVM with SGD, not above the other two.", BOTH, NO,
+            "Its mean is above that of DPLVM with SGD, and below those of the other two.", BOTH, NO,
         ),
         Claim(
             "At cut-off 15 the latent perceptron is almost as good as DPLVM with L-BFGS.", "67.33 and 67.41",
