@@ -237,23 +237,22 @@ def numbered(values: Sequence[float]) -> list[float]:
     return [float(k) for k in range(1, len(values) + 1)]
 
 
-# Random starts of latent models: which weights (`--init`) and their size, with the seeds of START_SEEDS
+# Random starts of latent models: which weights (`--init`) and their size
 STARTS = [(init, size) for init in ("bare", "all") for size in (0.001, 0.01, 0.1, 1.0)]
-START_SEEDS = (1, 2, 3, 4, 5)
 
 
-def run_starts(record: Record, make: Callable[[dict[str, Any], int], Cell], **what: Any) -> None:
+def run_starts(record: Record, make: Callable[[dict[str, Any], int], Cell], seeds: Sequence[int], **what: Any) -> None:
     """A cell for each start and seed. make: from settings and a seed to a cell."""
     for init, size in STARTS:
-        for seed in START_SEEDS:
+        for seed in seeds:
             settings = {"init": init, "init_size": size}
             record.cell({"stage": "start", "seed": seed} | settings | what, lambda s=settings, n=seed: make(s, n))
 
 
-def start_table(record: Record, figure: str, columns: Mapping[str, dict[str, Any]]) -> str:
+def start_table(record: Record, figure: str, seeds: Sequence[int], columns: Mapping[str, dict[str, Any]]) -> str:
     """Kind and size of each start, and the mean of a figure over its seeds for each column (cells that have these
     values); a sentence if none was run, and one on seeds that are missing."""
-    rows, fewest = [], len(START_SEEDS)
+    rows, fewest = [], len(seeds)
     for init, size in STARTS:
         cells = [record.some(stage="start", init=init, init_size=size, **own) for own in columns.values()]
         fewest = min(fewest, *map(len, cells))
@@ -261,4 +260,4 @@ def start_table(record: Record, figure: str, columns: Mapping[str, dict[str, Any
     if not record.some(stage="start"):
         return "Not run, for want of time."
     table = markdown(["start", "size", *columns], rows)
-    return table if fewest == len(START_SEEDS) else f"{table}\n\nSome rows have fewer seeds, for want of time."
+    return table if fewest == len(seeds) else f"{table}\n\nSome rows have fewer seeds, for want of time."

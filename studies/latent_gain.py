@@ -14,17 +14,14 @@ import time
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
 from bench.measure import data_folder
 from bench.quality import np_file
 from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
-from palmette.evaluation.significance import Tally, mcnemar, randomisation, span_tally
-from palmette.evaluation.spans import ChunkTables
 from palmette.features.templates import parse
+from studies import paired
 from studies.common import DOCS, Cell, Record, estimator_from, run_study
 from studies.latent_gain_page import chart, page
 from studies.latent_gain_sets import (
@@ -38,6 +35,7 @@ from studies.latent_gain_sets import (
     latent_settings,
     plain_settings,
 )
+from studies.paired import kept
 
 
 @cache
@@ -88,12 +86,7 @@ def tested(name: str, data: Path, chosen: Cell, seed: int) -> Cell:
     begun = time.process_time()
     tagger = tagger_of(features, chosen["states"], chosen["settings"], chosen["passes"], seed).fit_corpus(train, None)
     seconds = time.process_time() - begun
-    gold, guess, labels = tagger.gold_and_guess(test)
-    tally = span_tally(gold, guess, test.offset, ChunkTables.of(labels))
-    path = output(name, chosen, seed)
-    path.parent.mkdir(exist_ok=True)
-    np.savez_compressed(path, right=gold == guess, top=tally.top, bottom=tally.bottom)
-    return {"f1": 100 * tally.value, "passes": chosen["passes"], "cpu": round(seconds, 2)}
+    return {"f1": kept(output(name, chosen, seed), tagger, test), "passes": chosen["passes"], "cpu": round(seconds, 2)}
 
 
 def output(name: str, chosen: Cell, seed: int) -> Path:
@@ -104,27 +97,11 @@ def output(name: str, chosen: Cell, seed: int) -> Path:
 
 def compared(name: str, data: Path, chosen: Cell, plain: Cell) -> Cell:
     """Tests of a latent setting against the plain model over all seeds, paired by seed."""
-    tallies: dict[str, list[Tally]] = {"chosen": [], "plain": []}
-    only = np.zeros(2, np.int64)
-    ps = []
     for seed in SEEDS:
-        right = []
-        for side, cell in (("chosen", chosen), ("plain", plain)):
-            path = output(name, cell, seed)
-            if not path.is_file():
+        for cell in (chosen, plain):
+            if not output(name, cell, seed).is_file():
                 tested(name, data, cell, seed)
-            with np.load(path) as kept:
-                right.append(kept["right"])
-                tallies[side].append(Tally(kept["top"], kept["bottom"]))
-        test = mcnemar(*right)
-        only += (test.only_first, test.only_second)
-        ps.append(test.exact)
-    return {
-        "randomisation": randomisation(tallies["chosen"], tallies["plain"]),
-        "mcnemar": ps,
-        "only_latent": int(only[0]),
-        "only_plain": int(only[1]),
-    }
+    return paired.compared((output(name, chosen, seed), output(name, plain, seed)) for seed in SEEDS)
 
 
 def run_one(record: Record, data: Path, name: str) -> None:

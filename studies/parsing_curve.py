@@ -78,7 +78,7 @@ def run(record: Record, heads: Bank, trained: Trained) -> None:
             record.cell({"stage": "length", "long": long} | own, lambda w=long, o=own: by_length(w, **o))
         record.cell({"stage": "fixed order"} | own, lambda o=own: in_order(**o))
         for cut in CUTS:
-            record.cell({"stage": "cut-off", "cut": cut} | own, lambda c=cut, o=own: few(cut=c, **o))
+            record.cell({"stage": "cut-off", "min_count": cut} | own, lambda c=cut, o=own: few(cut=c, **o))
         for size in SIZES:
             record.cell({"stage": "curve", "trees": size} | own, lambda n=size, o=own: by_size(n, **o))
     for seed, update in itertools.product(MORE_SEEDS, COMPARED):
@@ -98,7 +98,7 @@ def part(record: Record) -> str:
     lengths = {f"{LONG} words and more": {"stage": "length", "long": True},
                f"fewer than {LONG} words": {"stage": "length", "long": False}}  # fmt: skip
     orders = {"shuffled before each pass": few, "fixed": {"stage": "fixed order"}}
-    cuts = {"0: all, also those of wrong states": few} | {str(n): {"stage": "cut-off", "cut": n} for n in CUTS}
+    cuts = {"0: all, also those of wrong states": few} | {str(n): {"stage": "cut-off", "min_count": n} for n in CUTS}
     parts = {"trees": sizes, "sentences": lengths, "order": orders, "cut-off": cuts}
     tables = [markdown(_head(name), [_row(record, *row) for row in rows.items()]) for name, rows in parts.items()]
     return "\n\n".join((

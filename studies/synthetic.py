@@ -95,7 +95,7 @@ def sequence_cell(p: float, seed: int, length: int) -> Cell:
 
 def run(record: Record) -> None:
     for p in START_STRENGTHS:
-        run_starts(record, lambda settings, seed, p=p: learnt("latent, mavg", p, seed, **settings), p=p)
+        run_starts(record, lambda settings, seed, p=p: learnt("latent, mavg", p, seed, **settings), SEEDS, p=p)
     for seed in SEEDS:
         for length in LENGTHS:
             what = {"stage": "sequence limit", "p": 0.9, "seed": seed, "length": length}
@@ -140,7 +140,7 @@ def page(record: Record) -> str:
         for length in LENGTHS
     ]  # fmt: skip
     apart.append(["published", *PUBLISHED_SEPARATED.values(), "—"])
-    starts = start_table(record, "accuracy", {f"P = {p:g}": {"p": p} for p in START_STRENGTHS})
+    starts = start_table(record, "accuracy", SEEDS, {f"P = {p:g}": {"p": p} for p in START_STRENGTHS})
     mavg, plain, shared = (_accuracies(record, m, 0.9) for m in ("latent, mavg", "perceptron", "latent, shared, mavg"))
     dplvm = _accuracies(record, "DPLVM", 0.9)
     limit = statistics.mean(c["limit"] for c in record.some(method="perceptron", p=0.9, length=LENGTH))

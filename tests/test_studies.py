@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -117,3 +118,20 @@ def test_wrong_wishes_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         with pytest.raises(SystemExit):
             module.parsed(["synthetic", *wishes])
         assert told in capsys.readouterr().err
+
+
+def test_rows_are_compared_seed_by_seed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Tokens that one side alone has right are counted over all seeds; a row beside itself does not differ."""
+    paired = study("paired", monkeypatch)
+    paths = {}
+    for side, right in (("latent", [[1, 1, 1, 0], [1, 1, 0, 0]]), ("plain", [[1, 0, 0, 1], [1, 0, 0, 0]])):
+        for seed, own in enumerate(right):
+            paths[side, seed] = tmp_path / f"{side}-{seed}.npz"
+            tally = np.array([float(sum(own[:2])), float(sum(own[2:]))])
+            np.savez_compressed(paths[side, seed], right=np.array(own, bool), top=tally, bottom=np.array([2.0, 2.0]))
+    found = paired.compared((paths["latent", seed], paths["plain", seed]) for seed in (0, 1))
+    assert (found["only_latent"], found["only_plain"]) == (3, 1)
+    assert found["mcnemar"] == pytest.approx([1.0, 1.0])  # two against one, one against none
+    assert 0 < found["randomisation"] <= 1
+    same = paired.compared((paths["plain", seed], paths["plain", seed]) for seed in (0, 1))
+    assert (same["only_latent"], same["only_plain"], same["randomisation"]) == (0, 0, 1.0)
