@@ -92,7 +92,7 @@ def _training(files: list[str], times: int) -> dict[str, Any]:
 
     connection = Connection("local", 2)
     sides: dict[str, Callable[[], Tagger]] = {
-        "one thread": lambda: _fit(files), "two threads": lambda: _fit(files, threads=2),
+        "one thread": lambda: _fit(files, threads=1), "two threads": lambda: _fit(files, threads=2),
         "two workers": lambda: _fit(files, cluster="local"), "one of two killed": lambda: _fit(files, cluster="local"),
     }  # fmt: skip
     usual = tagger_shards.ray_cluster

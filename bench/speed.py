@@ -16,7 +16,9 @@ CRFPP = TEMPLATES / "crfpp.txt"
 
 
 def _palmette_train(train: Path, model: Path) -> Callable[[], Any]:
-    return lambda: Tagger(template=CRFPP, learner="perceptron", passes=10, seed=1).fit_file(train).save(model)
+    return lambda: (
+        Tagger(template=CRFPP, learner="perceptron", passes=10, seed=1).fit_file(train, threads=1).save(model)
+    )
 
 
 def bench_train(data: Path, times: int) -> None:
