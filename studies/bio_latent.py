@@ -37,7 +37,6 @@ from studies.bio_latent_sets import (
     NAME,
     OURS,
     PASSES,
-    SEEDS,
     START,
     THEIRS,
     TUNED,
@@ -160,7 +159,7 @@ def smallest(data: Path) -> tuple[Cell, Cell]:
 
 
 def main() -> None:
-    run_study(NAME, SEEDS, lambda record: run(record, data_folder()), page, chart)
+    run_study(NAME, bio_long.SEEDS, lambda record: run(record, data_folder()), page, chart)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from studies.bio_long import FOUR, FOUR_AT, Row
 from studies.common import Cell, Record
 
 NAME = "bio_latent"
-SEEDS = (1, 2, 3, 4, 5)
 EARLIER = (1, 2, 3)  # seeds of the search at cut-off 2, of MIRA, and of the first runs of all rows
 PASSES = 20  # of the search and of the first runs; half of it at order 2
 START = (1,)  # seeds of the kinds of start
@@ -39,7 +38,6 @@ LATENT = ("latent", "latent, shared")
 MIRA = "MIRA, 5 best, span cost"
 MARGINS = {"learner": "mira", "candidates": 5, "cost": "span"}
 MORE = {(15, 1): (MIRA,), (5, 1): (MIRA,), (2, 1): (TUNED, MIRA)}
-OURS_ALL = {cell: ("perceptron", *LATENT, *MORE.get(cell, ())) for cell in CELLS}
 UNPUBLISHED = {(2, 1): ("CRF, L-BFGS",)}  # of the study of likelihoods
 # (cut-off, order) -> method -> F, passes, time
 PUBLISHED: dict[tuple[int, int], dict[str, tuple[float, int, str]]] = {

@@ -99,7 +99,7 @@ def tag_files(
         )
     tokens, done, failed = 0, 0, []
     work = _on_ray(job, to_do, where, cluster) if cluster is not None else _on_threads(job, to_do, where, threads)
-    for _, found in work:
+    for found in work:
         if isinstance(found, str):
             failed.append(found)
             logger.warning("%s", found)
@@ -202,15 +202,16 @@ def loaded(path: str) -> Any:
     return _loaded[key]
 
 
-def _on_threads(job: Job, sources: Sequence[str], folder: str, threads: int) -> Iterator[tuple[str, int | str]]:
+def _on_threads(job: Job, sources: Sequence[str], folder: str, threads: int) -> Iterator[int | str]:
+    """What `tag_one` says of each file."""
     from palmette.data.stream import map_in_order
 
     loaded(job.model)
-    yield from map_in_order(lambda source: (source, tag_one(job, source, target_of(source, folder))), sources, threads)
+    yield from map_in_order(lambda source: tag_one(job, source, target_of(source, folder)), sources, threads)
 
 
-def _on_ray(job: Job, sources: Sequence[str], folder: str, address: str) -> Iterator[tuple[str, int | str]]:
-    """As tasks: a task whose worker dies is done again by another one."""
+def _on_ray(job: Job, sources: Sequence[str], folder: str, address: str) -> Iterator[int | str]:
+    """The same by tasks: a task whose worker dies is done again by another one."""
     from palmette.training.ray_cluster import Connection
 
     connection = Connection(address)
@@ -220,7 +221,7 @@ def _on_ray(job: Job, sources: Sequence[str], folder: str, address: str) -> Iter
         connection.close()
 
 
-def _by_tasks(ray: Any, job: Job, sources: Sequence[str], folder: str) -> Iterator[tuple[str, int | str]]:
+def _by_tasks(ray: Any, job: Job, sources: Sequence[str], folder: str) -> Iterator[int | str]:
     task = ray.remote(num_cpus=1, max_retries=3)(tag_one)
     shared, waiting = ray.put(job), list(reversed(sources))
     running: dict[Any, str] = {}
@@ -232,6 +233,6 @@ def _by_tasks(ray: Any, job: Job, sources: Sequence[str], folder: str) -> Iterat
         for reference in ready:
             source = running.pop(reference)
             try:
-                yield source, ray.get(reference)
+                yield ray.get(reference)
             except ray.exceptions.RayError as error:
-                yield source, f"the worker was lost: {type(error).__name__}"
+                yield f"{source}: the worker was lost: {type(error).__name__}"
