@@ -44,6 +44,7 @@ from studies.bio_latent_sets import (
     long_rows,
     methods,
 )
+from studies.bio_long import SEEDS
 from studies.common import HERE, Cell, Record, estimator_from, run_starts, run_study
 from studies.paired import compared
 
@@ -93,19 +94,19 @@ def tested(data: Path, states: int, cut: int, order: int, seed: int, settings: d
 
 def run_long(record: Record, data: Path, rows: list[bio_long.Row]) -> None:
     """Test figures of these rows for all seeds, and their tests against the plain perceptron."""
-    for seed in bio_long.SEEDS:
+    for seed in SEEDS:
         for row in rows:
             record.cell(row.what(seed), lambda r=row, s=seed: _long_tested(r, data, s))
     plain = {(row.cut, row.order): row for row in rows if row.method == bio_long.PLAIN}
     for row in rows:
         if row.method != bio_long.PLAIN:
             what = {"stage": "compared", "method": row.method, "cut": row.cut, "order": row.order}
-            what |= {"seeds": list(bio_long.SEEDS)}
+            what |= {"seeds": list(SEEDS)}
             record.cell(what, lambda r=row: compared(_outputs(r, plain[r.cut, r.order])))
 
 
 def _outputs(row: bio_long.Row, plain: bio_long.Row) -> list[tuple[Path, Path]]:
-    return [(row.output(seed), plain.output(seed)) for seed in bio_long.SEEDS]
+    return [(row.output(seed), plain.output(seed)) for seed in SEEDS]
 
 
 def _long_tested(row: bio_long.Row, data: Path, seed: int) -> Cell:
@@ -159,7 +160,7 @@ def smallest(data: Path) -> tuple[Cell, Cell]:
 
 
 def main() -> None:
-    run_study(NAME, bio_long.SEEDS, lambda record: run(record, data_folder()), page, chart)
+    run_study(NAME, SEEDS, lambda record: run(record, data_folder()), page, chart)
 
 
 if __name__ == "__main__":
