@@ -1,6 +1,7 @@
 """Build hook: the kernels as machine code, in wheels and editable installs, never in source distributions.
 
-PALMETTE_BUILD_LEVELS   processor levels, best first, such as x86-64-v3,x86-64 for a release (default: native)
+PALMETTE_BUILD_LEVELS   processor levels, best first (default: x86-64-v3,x86-64 in wheels, native in editable installs)
+PALMETTE_BUILD_JOBS     how many kernels are compiled at the same time (default: one per core)
 PALMETTE_BUILD_CACHE    folder of object files of earlier builds (default: in the user's cache)
 PALMETTE_BUILD_LINKER   command that links, such as "python -m ziglang cc -target x86_64-linux-gnu.2.17"
 PALMETTE_BUILD=skip     no library: kernels are compiled at run time, with the extra `jit`
@@ -41,11 +42,11 @@ class KernelHook(BuildHookInterface[Any]):
         os.environ["PALMETTE_KERNELS"] = "python"  # the hook itself runs none of them
         sys.path.insert(0, str(source))  # processes that compile get it too
         try:
-            from palmette.kernels.build.library import NATIVE, build
+            from palmette.kernels.build.library import build, default_levels
             from palmette.kernels.build.platform_tag import platform_tag
 
             names = [name.strip() for name in os.environ.get("PALMETTE_BUILD_LEVELS", "").split(",")]
-            levels = tuple(name for name in names if name) or (NATIVE,)
+            levels = tuple(name for name in names if name) or default_levels(editable)
             files = build(out, levels, editable=editable, report=self.app.display_info)
         finally:
             sys.path.remove(str(source))

@@ -1,5 +1,8 @@
 """`python -m bench [NAME ...] [--data FOLDER] [--times 5]`: run benchmarks; without names, all of them.
-`python -m bench fuzz [--cases 5000] [--seed 0] ...`: mutate model files and inputs."""
+`python -m bench fuzz [--cases 5000] [--seed 0] ...`: mutate model files and inputs.
+`python -m bench recheck NAME ... --why "..."`: note that records are still true of changed code; without names, list
+the records that are older than the code.
+`python -m bench shape [--check] [--record]`: the size of the sources beside the recorded one."""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from bench import (
     latent,
     lm,
     nbest,
+    newcomer,
     outcore,
     parse,
     pick,
@@ -28,9 +32,11 @@ from bench import (
     reading,
     scale,
     serve,
+    shape,
     size,
     sparse,
     speed,
+    staleness,
     start,
     threads,
     udpipe,
@@ -45,6 +51,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "train": speed.bench_train,
     "tag": speed.bench_tag,
     "start": start.bench_start,
+    "newcomer": newcomer.bench_newcomer,
     "serve": serve.bench_serve,
     "http": http.bench_http,
     "spacy": pipeline.bench_spacy,
@@ -84,12 +91,31 @@ ALONE = {"udpipe-ours": udpipe.bench_udpipe_ours}  # parts of other benchmarks, 
 GROUPS = {  # names for several
     "scale": ("growth", "threads", "reading", "batches", "equal", "outcore", "cluster", "mixing"),
     "udpipe": ("udpipe-tr", "udpipe-vi"),
+    "readme": (
+        "train",
+        "tag",
+        "start",
+        "newcomer",
+        "serve",
+        "crf",
+        "size",
+        "chunking",
+        "np",
+        "ewt",
+        "jnlpba",
+        "parse",
+        "report",
+    ),
 }
 
 
 def main() -> None:
     if sys.argv[1:2] == ["fuzz"]:
         sys.exit(fuzz.main(sys.argv[2:]))
+    if sys.argv[1:2] == ["shape"]:
+        sys.exit(shape.main(sys.argv[2:]))
+    if sys.argv[1:2] == ["recheck"]:
+        sys.exit(_recheck(sys.argv[2:]))
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     known = BENCHMARKS | ALONE
     parser.add_argument("names", nargs="*", choices=[[], *known, *GROUPS], metavar="NAME", help=_names())
@@ -100,6 +126,21 @@ def main() -> None:
     for name in [own for asked in given.names or BENCHMARKS for own in GROUPS.get(asked, (asked,))]:
         print(f"== {name}", flush=True)
         known[name](data, given.times)
+
+
+def _recheck(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench recheck")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--why", help="what was looked at")
+    given = parser.parse_args(arguments)
+    old = staleness.stale()
+    if not given.names:
+        print("\n".join(f"{name}: {of}" for name, of in old.items()) or "all records are of this code")
+        return int(bool(old))
+    if not given.why or not set(given.names) <= set(old):
+        parser.error(f"give --why, and names among the records that are older than the code: {', '.join(old)}")
+    staleness.recheck(given.names, given.why)
+    return 0
 
 
 def _names() -> str:

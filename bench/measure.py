@@ -16,6 +16,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from bench.staleness import digest
+
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 TEMPLATES = HERE / "templates"
@@ -101,6 +103,7 @@ def keep(name: str, result: dict[str, Any], command: str | None = None) -> None:
     about = {
         "command": command or "python -m bench " + " ".join(_without_folder(sys.argv[1:])),
         "date": time.strftime("%Y-%m-%d"),
+        "code": digest(),
         "python": platform.python_version(),
         "packages": {p: version(p) for p in ("palmette", "numpy", "python-crfsuite")},
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pycrfsuite
@@ -15,10 +16,23 @@ import pycrfsuite
 Sentence = list[list[str]]
 
 
+def stream(path: str | Path) -> Iterator[Sentence]:
+    """Yield sentences of word, POS, chunk, one at a time."""
+    sentence: Sentence = []
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            if line := line.rstrip("\n"):
+                sentence.append(line.split(" "))
+            elif sentence:
+                yield sentence
+                sentence = []
+    if sentence:
+        yield sentence
+
+
 def read(path: str | Path) -> list[Sentence]:
-    """Sentences of word, POS, chunk."""
-    text = Path(path).read_text(encoding="utf-8")
-    return [[line.split(" ") for line in block.split("\n")] for block in text.strip().split("\n\n")]
+    """Read all sentences of word, POS, chunk."""
+    return list(stream(path))
 
 
 def attributes(sentence: Sentence) -> list[list[str]]:
@@ -42,24 +56,17 @@ def attributes(sentence: Sentence) -> list[list[str]]:
 
 
 def train(path: str | Path, model: str | Path, passes: int = 10) -> dict[str, float]:
-    """File to saved model with the averaged perceptron; the seconds of each step."""
+    """Train the averaged perceptron from a file to a saved model; return the seconds of each step. A sentence is
+    appended as soon as it is read, so that only CRFsuite keeps its features."""
     begun = time.perf_counter()
-    sentences = read(path)
-    made = [(attributes(s), [row[2] for row in s]) for s in sentences]
-    read_done = time.perf_counter()
     trainer = pycrfsuite.Trainer(algorithm="ap", verbose=False)
     trainer.set_params({"max_iterations": passes, "epsilon": 0.0})
-    for x, y in made:
-        trainer.append(x, y)
+    for s in stream(path):
+        trainer.append(attributes(s), [row[2] for row in s])
     append_done = time.perf_counter()
     trainer.train(str(model))
     end = time.perf_counter()
-    return {
-        "read and strings": read_done - begun,
-        "append": append_done - read_done,
-        "train and save": end - append_done,
-        "total": end - begun,
-    }
+    return {"read and append": append_done - begun, "train and save": end - append_done, "total": end - begun}
 
 
 def tag(model: str | Path, path: str | Path, out: str | Path) -> float:
@@ -68,7 +75,7 @@ def tag(model: str | Path, path: str | Path, out: str | Path) -> float:
     tagger = pycrfsuite.Tagger()
     tagger.open(str(model))
     with open(out, "w", encoding="utf-8") as target:
-        for sentence in read(path):
+        for sentence in stream(path):
             labels = tagger.tag(attributes(sentence))
             for row, label in zip(sentence, labels, strict=True):
                 target.write(" ".join(row) + " " + label + "\n")
@@ -81,7 +88,7 @@ def crf(path: str | Path, model: str | Path, iterations: int, equal: bool) -> No
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
     everything = {"feature.possible_states": equal, "feature.possible_transitions": equal}
     trainer.set_params({"c1": 0.0, "c2": 1.0, "max_iterations": iterations, **everything})
-    for s in read(path):
+    for s in stream(path):
         trainer.append(attributes(s), [row[2] for row in s])
     trainer.train(str(model))
 

@@ -42,7 +42,8 @@ def bench_start(data: Path, times: int) -> None:
                 ["tag", str(theirs), str(file), str(folder / "p.txt")], times,
             )  # fmt: skip
         found["training"] = _sides(
-            ["train", str(train), "-o", str(mine), "--template", str(CRFPP), "--passes", "10", "--threads", "1", "-q"],
+            ["train", str(train), "-o", str(folder / "again.palm"), "--template", str(CRFPP), "--learner", "perceptron",
+             "--passes", "10", "--seed", "1", "--threads", "1", "-q"],
             ["train", str(train), str(theirs)], times,
         )  # fmt: skip
         os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "none")

@@ -1,4 +1,4 @@
-"""The documentation site: `sphinx-build -W docs site` (pip install 'palmette[docs]')."""
+"""The documentation site: `sphinx-build -W docs site` (pip install '.[docs]')."""
 
 from __future__ import annotations
 

@@ -4,11 +4,17 @@ itself is tested by every test that runs on the library."""
 from __future__ import annotations
 
 import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from palmette.kernels.build import cache, link
+from palmette.kernels.build import cache, library, link
 from palmette.kernels.build.platform_tag import needed_glibc, platform_tag
 from palmette.kernels.core import native
 from palmette.kernels.core.sources import FOLDER, source_hash, sources_of
@@ -116,3 +122,105 @@ def test_levels_that_nobody_can_check_are_refused() -> None:
     assert target_of("native").cpu
     with pytest.raises(ValueError, match="no processor level 'x86-64-v9'"):
         target_of("x86-64-v9")
+
+
+def test_a_wheel_is_for_all_processors_and_an_editable_install_for_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for machine, levels in (
+        ("x86_64", ("x86-64-v3", "x86-64")),
+        ("AMD64", ("x86-64-v3", "x86-64")),
+        ("aarch64", ("generic",)),
+    ):
+        monkeypatch.setattr(platform, "machine", lambda machine=machine: machine)
+        assert library.default_levels(editable=False) == levels
+        assert library.default_levels(editable=True) == ("native",)
+
+
+def test_releases_are_built_with_versions_in_the_range() -> None:
+    from packaging.requirements import Requirement
+    from packaging.version import Version
+
+    root = Path(__file__).parents[1]
+    ranges = [
+        Requirement(text) for text in tomllib.loads((root / "pyproject.toml").read_text())["build-system"]["requires"]
+    ]
+    pins = dict(re.findall(r"^(\w+)==(\S+)$", (root / "build-constraints.txt").read_text(), re.MULTILINE))
+    for required in ranges:
+        assert Version(pins[required.name]) in required.specifier, required.name
+        assert len(required.specifier) > 0
+    assert "0.61.0" in next(r for r in ranges if r.name == "numba").specifier
+
+
+# --- processes ----------------------------------------------------------------------------------------------
+
+
+def test_the_number_of_processes_is_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PALMETTE_BUILD_JOBS", raising=False)
+    assert library.n_jobs() >= 1
+    monkeypatch.setenv("PALMETTE_BUILD_JOBS", "3")
+    assert library.n_jobs() == 3
+    for wrong in ("0", "-1", "two", "1.5"):
+        monkeypatch.setenv("PALMETTE_BUILD_JOBS", wrong)
+        with pytest.raises(library.BuildError, match=f"PALMETTE_BUILD_JOBS is '{wrong}'"):
+            library.n_jobs()
+
+
+def die(name: str) -> tuple[bytes, float]:
+    """In place of a process that the system kills."""
+    os.kill(os.getpid(), 9)
+    return b"", 0.0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals here")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_killed_process_is_reported_with_what_to_do(
+    jobs: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PALMETTE_BUILD_CACHE", str(tmp_path))
+    monkeypatch.setenv("PALMETTE_BUILD_JOBS", jobs)
+    monkeypatch.setattr(library, "_lower", die)
+    monkeypatch.setattr(library, "version", lambda package: "0")  # Numba may be missing
+    with pytest.raises(library.BuildError, match=rf"was killed.*memory.*PALMETTE_BUILD_JOBS \(now {jobs}"):
+        library._objects([library.Target("x86-64", "x86-64", "")], print)
+
+
+# --- the same bytes -----------------------------------------------------------------------------------------
+
+FEW = """
+import sys
+from palmette.kernels.build import library
+
+if __name__ == "__main__":
+    names = sys.argv[1:]
+    library.KERNELS = {name: library.KERNELS[name] for name in names}
+    targets = [library.target_of(level) for level in library.default_levels(editable=False)]
+    made = library._objects(targets, lambda line: None)
+    for (name, target), data in sorted(made.items()):
+        print(name, target.level, library.hashlib.sha256(data).hexdigest())
+"""
+
+
+def few_objects(folder: Path, seed: str, jobs: str, *names: str) -> str:
+    """Hashes of the objects of a few kernels, made from a copy of the sources in a fresh process."""
+    (folder / "palmette").mkdir(parents=True)
+    package = FOLDER.parent
+    shutil.copytree(FOLDER, folder / "palmette" / "kernels", ignore=shutil.ignore_patterns("_library", "__pycache__"))
+    for file in ("__init__.py", "errors.py"):
+        shutil.copy(package / file, folder / "palmette" / file)
+    (folder / "few.py").write_text(FEW, encoding="utf-8")
+    own = {
+        "PYTHONHASHSEED": seed, "PALMETTE_BUILD_JOBS": jobs, "PALMETTE_BUILD_CACHE": str(folder / "objects"),
+        "PYTHONPATH": str(folder), "PALMETTE_KERNELS": "python",
+    }  # fmt: skip
+    command = [sys.executable, str(folder / "few.py"), *names]
+    ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | own, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.mark.jit
+def test_builds_of_the_same_sources_are_the_same_bytes(tmp_path: Path) -> None:
+    """In another folder, with another hash seed, in another order and with another number of processes."""
+    one = few_objects(tmp_path / "one", "1", "1", "find_all", "lift_arcs", "split_lines", "score_words")
+    two = few_objects(tmp_path / "elsewhere" / "two", "77", "2", "score_words", "split_lines", "lift_arcs", "find_all")
+    assert len(one.splitlines()) == 4 * len(library.default_levels(editable=False))
+    assert one == two

@@ -116,7 +116,7 @@ def test_files_of_others_are_not_overwritten(model, folder):
     with pytest.raises(UsageError, match=r"f3.txt exists and was not written by this command"):
         tag_files(model, [folder / "in" / "*"], folder / "out")
     assert outputs(folder) == {"f3.txt": "mine"}
-    with pytest.raises(UsageError, match="would be overwritten"):
+    with pytest.raises(UsageError, match="would be replaced"):
         tag_files(model, [folder / "in" / "f0.txt"], folder / "in")
     (folder / "in" / "f4.txt").write_text("Time NN\n\n")
     with pytest.raises(UsageError, match="would both be written"):
@@ -170,6 +170,8 @@ def test_batches_of_every_kind_have_the_labels_of_predict(model):
     column = np.empty(4, object)
     column[:] = [np.array(sentence, dtype=object) for sentence in sentences]
     assert tag({"tokens": column, "id": np.arange(4)})["chunks"].tolist() == want
+    column[:] = [np.array(sentence[:1], dtype=object) for sentence in sentences]  # all of one length
+    assert [len(labels) for labels in tag({"tokens": column})["chunks"]] == [1] * 4
     frame = tag(pd.DataFrame({"tokens": sentences, "id": range(4)}, index=[3, 1, 2, 0]))
     assert frame["chunks"].tolist() == want
     assert frame.index.tolist() == [3, 1, 2, 0]
@@ -184,6 +186,70 @@ def test_batches_of_every_kind_have_the_labels_of_predict(model):
         tag({"words": column})
     with pytest.raises(DataError, match="is a string, not a list of tokens"):
         tag({"tokens": np.array(["Time flies"], object)})
+
+
+def test_dask_with_its_defaults(model, tmp_path):
+    import dask
+    import dask.dataframe as dd
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    sentences = [[list(pair) for pair in words] for words in WORDS[60:66]]
+    want = Tagger.load(model).predict(WORDS[60:66])
+    tag = TagBatches(model)
+    table = pa.table({"tokens": sentences, "id": list(range(6))})
+    parquet.write_table(table, tmp_path / "in.parquet")
+    kept = pd.DataFrame({"tokens": pd.Series(sentences, dtype=pd.ArrowDtype(table.schema.field("tokens").type))})
+    for frame in (
+        dd.read_parquet(tmp_path / "in.parquet", dtype_backend="pyarrow"),
+        dd.read_parquet(tmp_path / "in.parquet"),
+        dd.from_pandas(kept, npartitions=3),
+    ):
+        tagged = frame.map_partitions(tag, meta=tag.meta(frame))
+        found = tagged.compute(scheduler="synchronous")
+        assert [list(labels) for labels in found["labels"]] == want
+        assert dict(tagged.dtypes) == dict(found.dtypes)
+        if isinstance(frame.dtypes["tokens"], pd.ArrowDtype):
+            tagged.to_parquet(tmp_path / "out", overwrite=True, compute_kwargs={"scheduler": "synchronous"})
+            assert parquet.read_table(tmp_path / "out").column("labels").to_pylist() == want
+    objects = pd.DataFrame({"tokens": sentences})
+    with pytest.raises(DataError, match="'tokens' has strings, not lists of tokens") as told:
+        tag.meta(dd.from_pandas(objects, npartitions=2))
+    assert "convert-string" in str(told.value.hint)
+    with dask.config.set({"dataframe.convert-string": False}):
+        frame = dd.from_pandas(objects, npartitions=2)
+        tagged = frame.map_partitions(tag, meta=tag.meta(frame))
+        assert tagged.compute(scheduler="synchronous")["labels"].tolist() == want
+
+
+def test_polars_and_whatever_has_a_stream_of_arrow(model):
+    import polars as pl
+    import pyarrow as pa
+
+    sentences = [[list(pair) for pair in words] for words in WORDS[60:64]]
+    want = [*Tagger.load(model).predict(WORDS[60:64]), None]
+    tag = TagBatches(model, labels="chunks")
+    frame = pl.DataFrame({"tokens": [*sentences, None], "id": range(5)})
+    found = tag(frame)
+    assert isinstance(found, pl.DataFrame)
+    assert found.columns == ["tokens", "id", "chunks"]
+    assert found["chunks"].to_list() == want
+    assert frame.lazy().map_batches(tag, schema=found.schema).collect()["chunks"].to_list() == want
+
+    class Other:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return frame.__arrow_c_stream__(requested_schema)
+
+    made = tag(Other())
+    assert isinstance(made, pa.Table)
+    assert made.column("chunks").to_pylist() == want
+    with pytest.raises(DataError, match="no column 'tokens': there are id"):
+        tag(frame.select("id"))
+    with pytest.raises(DataError, match="is a string, not a list"):
+        tag(pl.DataFrame({"tokens": ["Time flies"]}))
+    with pytest.raises(DataError, match="`__arrow_c_stream__`, not list"):
+        tag([["Time"]])
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])

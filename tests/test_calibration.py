@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from strategies import few
 
-from palmette import Crf, Tagger
+from palmette import Beam, Crf, Latent, LinearClassifier, Tagger, load_demo
 from palmette.data.labels.schemes import spans
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.calibration import reliability, sentence_hits, span_hits
@@ -23,6 +23,7 @@ from palmette.structures.chain.calibrate import Reliabilities, fit_temperature, 
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.posteriors import are_probabilities, confidence_of, named
 from palmette.structures.chain.temperature import with_temperature
+from palmette.training.chain import calibration
 
 # --- tables -------------------------------------------------------------------------------------------------
 
@@ -207,3 +208,68 @@ def test_attributes_are_calibrated_too() -> None:
     found = tagger.calibrate([*X, X[0]], [*y, ["N", "N"]])
     assert found.sentences == 3
     assert tagger.model_.temperature == found.temperature != 1.0
+
+
+# --- in training --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"learner": "perceptron"}, {"learner": "arow"}, {"learner": "crf"}, {"learner": "maxent"},
+        {"learner": "hmm"}, {"search": Beam(4)}, {"states": Latent(2)}, {"shards": 2}, {"out_of_core": True},
+        {"order": 2},
+        {"order": 0},
+    ],
+)  # fmt: skip
+def test_training_calibrates_on_development_data(options: dict) -> None:
+    X, y = load_demo("train")
+    dev = load_demo("dev")
+    passes = {} if options.get("learner") in ("crf", "maxent", "hmm") else {"passes": 2}
+    tagger = Tagger(**options, **passes).fit(X, y, dev=dev)
+    assert tagger.calibrated_
+    fitted = tagger.model_.meta["calibration"]
+    assert fitted["temperature"] == tagger.temperature_
+    assert fitted["after"]["nll"] <= fitted["before"]["nll"] + 1e-4
+    assert tagger.predict_confidence(dev[0][:1])[0]["calibrated"] is True
+    by_hand = tagger.calibrate(*dev)
+    assert by_hand.temperature == pytest.approx(fitted["temperature"], rel=0.02)
+
+
+def test_training_without_development_data_is_not_calibrated_and_its_numbers_state_it(caplog) -> None:
+    X, y = load_demo("train")
+    tagger = Tagger("chunk", passes=2).fit(X, y)
+    assert not tagger.calibrated_
+    assert tagger.predict_confidence(X[:1])[0]["calibrated"] is False
+    assert caplog.text.count("not calibrated") == 1
+    tagger.predict_confidence(X[:1])
+    assert caplog.text.count("not calibrated") == 1
+
+
+def test_development_data_without_an_error_leaves_a_model_uncalibrated(caplog) -> None:
+    with caplog.at_level("INFO", "palmette"):
+        tagger = Tagger("pos", passes=3).fit([["a", "b"]] * 20, [["A", "B"]] * 20, dev=([["a", "b"]], [["A", "B"]]))
+    assert not tagger.calibrated_
+    assert "the confidences of the model are not calibrated" in caplog.text
+
+
+def test_a_temperature_is_fitted_on_a_bounded_number_of_sentences(monkeypatch) -> None:
+    monkeypatch.setattr(calibration, "MOST_SENTENCES", 30)
+    tagger = Tagger("chunk", passes=2).fit(*load_demo("train"), dev=load_demo("dev"))
+    assert 25 <= tagger.model_.meta["calibration"]["sentences"] <= 30
+
+
+def test_a_linear_classifier_has_probabilities_if_it_was_trained_with_development_data() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.where(X[:, 0] + rng.normal(size=300) > 0, "up", "down")
+    plain = LinearClassifier("perceptron", passes=3).fit(X[:200], y[:200])
+    with pytest.raises(UsageError, match="not calibrated"):
+        plain.predict_proba(X[:2])
+    found = LinearClassifier("perceptron", passes=3).fit(X[:200], y[:200], dev=(X[200:], y[200:]))
+    shares = found.predict_proba(X[200:])
+    right = shares[np.arange(100), np.searchsorted(found.classes_, y[200:])]
+    scores = found.decision_function(X[200:])
+    raw = np.exp(scores - scores.max(axis=1, keepdims=True))
+    raw = (raw / raw.sum(axis=1, keepdims=True))[np.arange(100), np.searchsorted(found.classes_, y[200:])]
+    assert np.log(right).mean() > np.log(raw).mean()

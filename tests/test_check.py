@@ -171,6 +171,10 @@ def test_labels_once_and_spellings(file: Path) -> None:
     assert spelling.details["labels"] == {"B-PER": 2, "B-Per": 1, "B_PER": 1}
     assert spelling.line == 4
     assert folded("NN") != folded("NNS")
+    assert "NFC" not in spelling.message
+    file.write_text("a caf\u00e9\nb cafe\u0301\nc caf\u00e9\n\n", encoding="utf-8")
+    (spelling,) = kinds(file)["spelling"]
+    assert "which are equal in Unicode's NFC" in spelling.message
 
 
 def test_rare_types_beside_frequent_ones(file: Path) -> None:

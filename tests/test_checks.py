@@ -93,6 +93,17 @@ def test_a_relation_that_all_words_have_is_reported(logged: list[str]) -> None:
     assert any("2 of 2 relations are `_`" in message for message in logged)
 
 
+def test_labels_that_are_equal_in_nfc_are_reported(logged: list[str]) -> None:
+    one, two = "caf\u00e9", "cafe\u0301"
+    Tagger("pos", passes=1, partial=True).fit([["a", "b", "c"]], [[one, two, "_"]])
+    Parser(passes=1).fit([["a", "b", "c"]], [[(0, "root"), (1, one), (1, two)]])
+    found = [message for message in logged if "equal in Unicode's NFC" in message]
+    assert [message.split(" look")[0] for message in found] == ["2 different labels", "2 different relations"]
+    logged.clear()
+    Tagger("pos", passes=1).fit([["a", "b"]], [[one, "cafe"]])
+    assert not any("NFC" in message for message in logged)
+
+
 def test_a_stray_label_is_reported(logged: list[str]) -> None:
     """A zero in place of an O."""
     X, y = load_demo("train")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import random
 import signal
 from pathlib import Path
@@ -400,3 +402,11 @@ def test_nothing_and_the_unknown(trained: Classifier) -> None:
     assert trained.structures([[]]) == [{name: [] for name in trained.views_}]
     assert np.isfinite(trained.decision_function([[("zzz", "QQ")]])).all()
     assert repr(trained) == "Classifier(passes=3, views='all', combine='cotrain')"
+
+
+def test_copies_and_pickles(trained: Classifier) -> None:
+    expected = trained.predict(TEST[0])
+    for copied in (copy.copy, copy.deepcopy, lambda given: pickle.loads(pickle.dumps(given))):
+        again = copied(trained)
+        assert again.get_params() == trained.get_params()
+        assert again.predict(TEST[0]).tolist() == expected.tolist()

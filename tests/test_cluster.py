@@ -202,6 +202,10 @@ def test_ctrl_c_leaves_a_usable_model(files, tmp_path):
 def test_what_shards_of_files_do_not_do_is_refused(files, tmp_path):
     with pytest.raises(UsageError, match="all combinations have weights"):
         Tagger(learner="crf", state_features="seen", shards=2).fit_files(files)
+    with pytest.raises(UsageError, match=r"^min_feature_count: .*all combinations have weights"):
+        Tagger(min_feature_count=2, shards=2).fit_files(files)
+    with pytest.raises(UsageError, match=r"^dev_share: does not apply to files in shards: give dev"):
+        Tagger(dev_share=0.1, shards=2).fit_files(files)
     with pytest.raises(UsageError, match="no file"):
         Tagger().fit_files([])
     with pytest.raises(DataError, match="missing"):
@@ -378,3 +382,9 @@ def test_the_command_trains_on_a_cluster(files, tmp_path, driver):
     driver(trained_by_command, files, output)
     here = Tagger(learner="perceptron", shards=2, passes=2).fit_files(files)
     assert model_bytes(Tagger.load(output), tmp_path) == model_bytes(here, tmp_path)
+
+
+def test_shards_of_files_make_a_compact_model(files) -> None:
+    tagger = Tagger("chunk", passes=2, shards=2).fit_files(files, compact=0.5)
+    assert tagger.model_.packed is not None
+    assert tagger.compaction_ is not None

@@ -160,7 +160,7 @@ def test_a_perceptron_has_probabilities_after_calibration_only() -> None:
     assert [table.shape for table in tables] == [(len(s), len(tagger.classes_)) for s in [*sentence, []]]
     assert tables[0].sum(axis=1) == pytest.approx(1.0)
     told = tagger.predict_confidence([*sentence, []])
-    assert told[2] == {"tags": [], "confidence": 1.0, "token_confidence": [], "span_confidence": []}
+    assert told[2] == {"tags": [], "confidence": 1.0, "token_confidence": [], "calibrated": True, "span_confidence": []}
     assert tagger.predict_marginals([[]]) == [[]]
     own = tagger.probability(sentence, [row["tags"] for row in told[:2]])
     assert own == pytest.approx([row["confidence"] for row in told[:2]], rel=1e-5)

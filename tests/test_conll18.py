@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rich.console import Console
 from split_treebanks import two_splittings
 
@@ -31,10 +32,10 @@ def official(gold: str, system: str) -> dict[str, Any]:
 
 
 def check(scores: Scores, judge: dict[str, Any]) -> None:
-    """Every figure of every metric is the official one."""
+    """Every figure of every metric is the official one, also of those that are not shown as measured."""
     assert list(scores) == METRICS
     for name in METRICS:
-        here, there = scores[name].to_dict(), vars(judge[name])
+        here, there = replace(scores[name], measured=True).to_dict(), vars(judge[name])
         assert here == {key: there[key] for key in here}, name
 
 
@@ -131,7 +132,28 @@ def test_what_agreement_means() -> None:
 
 def test_without_trees_the_other_metrics_remain() -> None:
     plain = conllu("a", "b").replace(b"\t0\troot", b"\t_\t_").replace(b"\t1\tobj", b"\t_\t_")
-    assert list(evaluate(plain, conllu("a", "b"))) == list(evaluate(conllu("a", "b"), plain)) == METRICS[:8]
+    scores = evaluate(plain, conllu("a", "b"))
+    assert list(scores) == METRICS
+    assert {scores[name].f1 for name in METRICS[8:]} == {None}
+    assert list(evaluate(conllu("a", "b"), plain)) == METRICS[:8]  # the system finds no trees
+
+
+def test_columns_that_gold_lacks_are_not_measured() -> None:
+    scores = evaluate(sentence("a _ X _ 0 root"), sentence("a _ X _ 0 root"))
+    missing = ["XPOS", "UFeats", "Lemmas", "BLEX"]
+    assert [name for name in METRICS if scores[name].f1 is None] == missing
+    assert scores["XPOS"].to_dict() == {
+        "precision": None, "recall": None, "f1": None, "aligned_accuracy": None, "correct": None,
+        "gold_total": 1, "system_total": 1, "aligned_total": 1,
+    }  # fmt: skip
+    out = io.StringIO()
+    print_conll18(scores, Console(file=out, width=80))
+    rows = {line.split()[0]: line.split()[1:] for line in out.getvalue().splitlines()[2:]}
+    assert rows["XPOS"] == rows["Lemmas"] == ["-", "-", "-", "-", "1", "1", "-"]
+    assert rows["UPOS"] == ["100.00"] * 4 + ["1"] * 3
+    nothing = evaluate(sentence("a _ _ _ 0 root"), sentence("a _ _ _ 0 root"))
+    missing = ["UPOS", "XPOS", "UFeats", "AllTags", "Lemmas", "MLAS", "BLEX"]
+    assert [name for name in METRICS if nothing[name].f1 is None] == missing
 
 
 def test_files_bytes_and_read_spans_are_the_same(tmp_path: Path) -> None:

@@ -53,8 +53,8 @@ def test_only_the_labels_of_a_file_change(tmp_path: Path, name: str, way: tuple[
 def test_the_label_may_be_in_another_column_or_a_number(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("B-X,a,1\nI-X,b,2\n", encoding="utf-8")
     spec = FormatSpec(label="0", separator="comma")
-    assert convert_file(tmp_path / "a.txt", tmp_path / "a.txt", "bilou", spec=spec) == 2
-    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "B-X,a,1\nL-X,b,2\n"
+    assert convert_file(tmp_path / "a.txt", tmp_path / "b.txt", "bilou", spec=spec) == 2
+    assert (tmp_path / "b.txt").read_text(encoding="utf-8") == "B-X,a,1\nL-X,b,2\n"
     (tmp_path / "n.jsonl").write_text('{"tokens":["a","b"],"tags":[1,0]}\n', encoding="utf-8")
     convert_file(tmp_path / "n.jsonl", tmp_path / "out", "iobes", spec=FormatSpec(tag_names=("O", "B-X")))
     assert json.loads((tmp_path / "out").read_text(encoding="utf-8"))["tags"] == ["S-X", "O"]

@@ -200,7 +200,10 @@ def test_enough_data_chooses_the_number_of_passes(caplog: pytest.LogCaptureFixtu
     best = first.outcome_.best_epoch
     assert same_weights(tagger, Tagger(**named, passes=best).fit(sentences, labels))
     assert [row.dev for row in seen if row is not None] == [row["dev"] for row in first.training_log_] + [None] * best
-    assert tagger.model_.temperature == 0.2
+    kept, fitted = (one.model_.meta["calibration"] for one in (tagger, first))
+    assert kept["temperature"] == fitted["temperature"] == tagger.temperature_ != 0.2
+    assert kept["data"].startswith("sentences held out of ")
+    assert tagger.calibrated_
 
 
 def test_when_nothing_is_held_out() -> None:

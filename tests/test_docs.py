@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from palmette.cli import main
+
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 NEEDS = {  # a library, and the module that uses it
@@ -85,6 +87,17 @@ def test_all_commands_beside_those_of_other_tools_run() -> None:
     ]
 
 
+def test_no_page_installs_from_an_index_that_does_not_have_the_package() -> None:
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    wrong = [page.name for page in found if re.search(r"pip install[^\n`]* '?palmette(?!-)", page.read_text("utf-8"))]
+    assert not wrong, f"{wrong}: write `pip install .`, with extras '.[extra]'"
+
+
+def test_installing_from_source_shows_progress() -> None:
+    for page in ("README.md", "docs/install.md", "docs/index.md", "CONTRIBUTING.md"):
+        assert "pip install -v " in (ROOT / page).read_text(encoding="utf-8"), page
+
+
 @pytest.mark.parametrize("page", pages("python"))
 def test_python_blocks(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from palmette.datasets.demo import PARTS, demo_text
@@ -112,3 +125,15 @@ def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (ROOT / page).parent.joinpath(target).exists(), target
+
+
+@pytest.mark.parametrize("row", ["`-i N`", "`-m N`"])
+def test_limits_of_iterations_of_other_tools_are_those_of_the_learner_crf(
+    row: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data.txt").write_text("a\tA\n\nb\tB\n", encoding="utf-8")
+    text = (Path(__file__).resolve().parents[1] / "docs" / "moving.md").read_text(encoding="utf-8")
+    line = next(line for line in text.splitlines() if line.startswith(f"| {row} | `--") and " N`" in line[8:])
+    flag = line.split("`")[3].split()[0]
+    main(["train", "data.txt", "-o", "m.palm", "-q", "--learner", "crf", flag, "1"])

@@ -162,7 +162,7 @@ def test_bad_rows(X: object, y: list, message: str) -> None:
 def test_what_cannot_be_asked() -> None:
     with pytest.raises(UsageError, match="call fit"):
         LinearClassifier().predict([[1.0]])
-    with pytest.raises(UsageError, match="are not probabilities"):
+    with pytest.raises(UsageError, match="are not calibrated, so there are no probabilities"):
         LinearClassifier("perceptron").fit([[1.0], [2.0]], "ab").predict_proba([[1.0]])
     with pytest.raises(UsageError, match="no parameter"):
         LinearClassifier().set_params(depth=3)
@@ -231,6 +231,15 @@ def test_development_data_and_weights() -> None:
     twice = LinearClassifier(Crf(l2=0.5)).fit(X[:40] + X[:20], y[:40] + y[:20])
     weighted = LinearClassifier(Crf(l2=0.5)).fit(X[:40], y[:40], sample_weight=[2.0] * 20 + [1.0] * 20)
     assert weighted.decision_function(X[:5]) == pytest.approx(twice.decision_function(X[:5]), abs=0.05)
+    for weights, message in (
+        ([0.0, 0.0], "are 0"),
+        (["1", "1"], "a weight is a number"),
+        ([1.0], "1 sample weight for 2"),
+    ):
+        with pytest.raises(DataError, match=message):
+            LinearClassifier("perceptron", passes=1).fit(X[:2], y[:2], sample_weight=weights)
+        with pytest.raises(DataError, match=message):
+            classifier.score(X[:2], y[:2], weights)
     assert classifier.score(X[:2], y[:2], [1.0, 0.0]) == float(classifier.predict(X[:1])[0] == y[0])
 
 

@@ -302,8 +302,8 @@ def fresh() -> Iterator[None]:
 def changed(**changes: Any) -> dict[str, Any]:
     about = json.loads(json.dumps(native.about()))
     for file in about["levels"].values():
-        file.update({key: changes.pop(key) for key in ("size", "file", "flags") if key in changes})
-    return about | changes
+        file.update({key: changes[key] for key in ("size", "file", "flags") if key in changes})
+    return about | {key: value for key, value in changes.items() if key not in ("size", "file", "flags")}
 
 
 UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
@@ -350,6 +350,11 @@ def test_the_level_is_what_the_processor_has(monkeypatch: pytest.MonkeyPatch) ->
     for flags, level in (({"avx2", "fma", "sse"}, "x86-64-v3"), ({"sse", "fma"}, "x86-64")):
         native.level.cache_clear()
         monkeypatch.setattr(native, "processor_flags", lambda flags=flags: frozenset(flags))
+        assert native.level() == level
+    monkeypatch.setattr(native, "processor_flags", lambda: frozenset({"avx2", "fma"}))
+    for hidden, level in (("", "x86-64-v3"), ("sse", "x86-64-v3"), ("avx2", "x86-64"), ("sse,fma", "x86-64")):
+        native.level.cache_clear()
+        monkeypatch.setenv("PALMETTE_HIDE_FLAGS", hidden)
         assert native.level() == level
 
 

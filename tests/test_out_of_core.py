@@ -171,6 +171,13 @@ def test_generators_of_python_data(train: Path) -> None:
         whole = Tagger(**settings).fit([make(sentence) for sentence in X], y, sample_weight=weights)
         whole.model_.meta["reading"] = streamed.model_.meta["reading"] = None
         assert_same(streamed, whole)
+    for weights, message in (
+        ([0.0] * 250, "are 0: there is nothing"),
+        ([1.0] * 251, "more sample weights"),
+        ("a" * 250, "number"),
+    ):
+        with pytest.raises(DataError, match=message):
+            Tagger(**settings, out_of_core=True).fit(iter(X), iter(y), sample_weight=iter(weights))
     with pytest.raises(DataError, match=r"y\[60\] has 1 label, but X\[60\] has"):
         Tagger(**settings, out_of_core=True).fit(iter(X), (["O"] if k == 60 else own for k, own in enumerate(y)))
     with pytest.raises(DataError, match="y has more sentences than X, which has 70"):

@@ -207,7 +207,7 @@ def test_how_sure(page: Any, address: str) -> None:
     assert rows.count() == len(best)
     second = rows.nth(1).locator("td.differs").all_inner_texts()
     assert second == [two for one, two in zip(best[0].output, best[1].output, strict=True) if one != two]
-    chosen(page, "Model").select_option("latent")
+    chosen(page, "Model").select_option("beam")
     page.wait_for_selector("text=not calibrated")
 
 

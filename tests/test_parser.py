@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -296,6 +298,9 @@ def test_sentences_with_trees_of_their_own() -> None:
     together = quick().fit(bank(SEA, GO, BIG), dev=bank(SEA, GO, BIG))
     assert apart.predict(words) == together.predict(words)
     assert apart.score(words, trees) == together.score(bank(SEA, GO, BIG)) == together.evaluate(bank(SEA, GO, BIG)).las
+    for tags in (["PRON", "VERB"], [2, 0], [("2", "nsubj", "x"), (0, "root")], [(None, "nsubj"), (0, "root")]):
+        with pytest.raises(DataError, match=r"sentence 1, word 1: .* where a pair \(head, relation\) is expected"):
+            Parser().fit([["We", "saw"]], [tags])
     with pytest.raises(DataError, match="3 sentences and 2 trees"):
         quick().fit(words, trees[:2])
     with pytest.raises(DataError, match="sentence 1 has 4 words and its tree 3"):
@@ -328,3 +333,11 @@ def test_no_trees_to_learn_from() -> None:
             quick().fit(given)
     with pytest.raises(DataError, match="no words"):
         quick().fit([[]])
+
+
+def test_copies_and_pickles(trained: Parser) -> None:
+    expected = trained.predict([["We", "saw", "dogs"]])
+    for copied in (copy.copy, copy.deepcopy, lambda given: pickle.loads(pickle.dumps(given))):
+        again = copied(trained)
+        assert again.get_params() == trained.get_params()
+        assert again.predict([["We", "saw", "dogs"]]) == expected

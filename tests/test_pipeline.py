@@ -7,19 +7,23 @@ import io
 import json
 import signal
 import time
+from collections.abc import Iterable
+from itertools import compress, product
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from cli_run import Cli
 from udtools.udeval import evaluate, load_conllu
 
 from palmette import Parser, Pipeline, Tagger, load_trees
-from palmette.data.formats.conllu import parse_treebank, read_treebank
+from palmette.data.formats.conllu import parse_treebank, read_treebank, treebank_bytes
 from palmette.data.split_text import gold_split
 from palmette.data.treebank import NOTHING
 from palmette.datasets.demo import example_files
 from palmette.errors import DataError, ModelError, UsageError
+from palmette.pipeline import tags
 from palmette.pipeline import train as training
 from palmette.reports.pipeline_inspection import pipeline_inspection
 
@@ -132,6 +136,87 @@ def test_jackknifed_columns_are_predicted_ones(folder: Path, monkeypatch: pytest
     assert same.column("upos").cells() == alone.column("upos").cells() == gold.column("upos").cells()
     assert alone.column("lemma").cells() == gold.column("lemma").cells()
     assert predicted.heads.tolist() == gold.heads.tolist()
+
+
+FIELDS = {"lemma": 2, "xpos": 4, "feats": 5, "head": 6}
+
+
+def with_columns(text: str, there: Iterable[str], sentences: int = 12) -> str:
+    """The first sentences of a treebank, of FIELDS only with those that are there."""
+    empty = [number for name, number in FIELDS.items() if name not in there]
+    empty += [7] if 6 in empty else []
+    made = []
+    for line in "\n\n".join(text.split("\n\n")[:sentences]).splitlines():
+        cells = line.split("\t")
+        made.append("\t".join("_" if k in empty else cell for k, cell in enumerate(cells)) if cells[1:] else line)
+    return "\n".join(made) + "\n\n"
+
+
+@pytest.mark.parametrize("dev", [True, False], ids=["dev", "no dev"])
+@pytest.mark.parametrize("there", [tuple(compress(FIELDS, row)) for row in product([1, 0], repeat=4)], ids=" ".join)
+def test_treebanks_that_lack_columns(cli: Cli, there: tuple[str, ...], dev: bool) -> None:
+    for name in (TRAIN, TEST):
+        cli.write(f"some-{name}", with_columns(cli.read(name), there))
+    components = ["tok", "tag", *(name for name, field in (("lemma", "lemma"), ("parse", "head")) if field in there)]
+    line = f"pipeline train some-{TRAIN} -o lacks.palm --passes 1 --folds 2 --beam 1 --json"
+    line += f" --dev some-{TEST}" * dev + " --components tok,tag,lemma" * ("head" not in there)
+    about = json.loads(cli.fine(line))["components"]
+    assert list(about) == components
+    assert about["tag"]["finds"] == ", ".join(
+        ["UPOS", *(field.upper() for field in ("xpos", "feats") if field in there)]
+    )
+    found = json.loads(cli.fine(f"pipeline eval lacks.palm some-{TEST} --input gold-tokens --json"))
+    lacking = {
+        "XPOS": "xpos", "UFeats": "feats", "Lemmas": "lemma", "UAS": "head", "LAS": "head", "CLAS": "head",
+        "MLAS": "head", "BLEX": "head" if "head" not in there else "lemma",
+    }  # fmt: skip
+    shown = {row.split()[0]: row.split()[1:] for row in cli.fine(f"eval lacks.palm some-{TEST}").splitlines()[2:]}
+    for metric, score in found.items():
+        is_there = lacking.get(metric) in (None, *there)
+        assert (score["f1"] is not None) == (score["correct"] is not None) == is_there, metric
+        assert (shown[metric].count("-") == 0) == is_there
+        for own in about.values():
+            if metric in own["dev"]:
+                assert (own["dev"][metric] is not None) == is_there
+    assert bool(about["tag"]["dev"]) == dev
+    if dev:
+        table = cli.fine("pipeline inspect lacks.palm")
+        assert ("XPOS -" in table) == ("xpos" not in there)
+
+
+def test_the_loss_of_a_smaller_model_is_measured_where_there_are_tags(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    monkeypatch.setattr(tags, "compacted", lambda model, dev, most_loss: given.append(dev) or model)
+    dev = load_trees("test")
+    bare = treebank_bytes(dev.without(["upos", "xpos"]), fields=("upos", "xpos"))
+    for bank in (dev, parse_treebank(bare, "bare.conllu")):
+        made = Pipeline(components=("tag",), passes=1).fit(load_trees("train"), bank)
+    assert [one is None for one in given] == [False, True]
+    about = pipeline_inspection(made)["components"]["tag"]
+    assert about["dev"] == {"UPOS": None, "XPOS": None, "UFeats": ANY}
+
+
+def test_a_component_that_fails_leaves_what_is_finished(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(self: training.Trees, *given: object, **named: object) -> None:
+        raise DataError("these are no trees", file=TRAIN)
+
+    monkeypatch.setattr(training.Trees, "fit", failing)
+    line = f"pipeline train {TRAIN} --dev {TEST} -o part.palm --components parse,tok --no-jackknife --passes 1"
+    for threads in (1, 2):
+        (cli.folder / "part.palm").unlink(missing_ok=True)
+        ran = cli(f"{line} --threads {threads}")
+        assert ran.code == 1
+        assert f"{TRAIN}: these are no trees" in ran.err
+        assert "failed: parse; " in ran.out
+        assert Pipeline.load(cli.folder / "part.palm").components_ == ("tok",)
+    assert json.loads(cli(f"{line} --json").out)["failed"] == {"parse": f"{TRAIN}: these are no trees"}
+    made = Pipeline(components=("tok", "parse"), **QUICK)
+    with pytest.raises(DataError, match="no trees"):
+        made.fit_file(cli.folder / TRAIN)
+    assert made.components_ == ("tok",)
+    ran = cli(f"pipeline train {TRAIN} -o none.palm --components parse --passes 1")
+    assert ran.code == 1
+    assert not (cli.folder / "none.palm").exists()
 
 
 def test_ctrl_c_leaves_what_is_finished(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,7 +353,7 @@ def test_drawing(cli: Cli) -> None:
         ("train none.conllu -o x.palm", "none.conllu: cannot read: no such file"),
         ("train trees.conllu -o nowhere/x.palm", "no folder"),
         ("extract en.palm nothing -o x.palm", "there is no 'nothing' to take out"),
-        ("replace en.palm tree=x.palm -o x.palm", "there is no component 'tree'"),
+        ("replace en.palm tree=x.palm -o y.palm", "there is no component 'tree'"),
         ("replace en.palm parse -o x.palm", "write NAME=FILE"),
     ],
 )  # fmt: skip

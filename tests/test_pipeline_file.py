@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -58,6 +60,36 @@ def test_what_is_loaded_is_saved_again_byte_for_byte(path: Path, tmp_path: Path,
     nlp.save(tmp_path / "again.palm")
     assert (tmp_path / "again.palm").read_bytes() == path.read_bytes()
     assert {one.origin for one in nlp.model_.meta.components.values()} == {TRAINED}
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda nlp: pickle.loads(pickle.dumps(nlp))])
+@pytest.mark.parametrize("used", [False, True])
+def test_copies_and_pickles(path: Path, tmp_path: Path, copied: Callable[[Pipeline], Pipeline], used: bool) -> None:
+    nlp = Pipeline.load(path)
+    if used:
+        nlp(TEXT)
+        nlp.annotate([["It", "rains"]])
+    again = copied(nlp)
+    assert again.get_params() == nlp.get_params()
+    assert again(TEXT).to_conllu() == nlp(TEXT).to_conllu()
+    copied(again).save(tmp_path / "again.palm")
+    assert (tmp_path / "again.palm").read_bytes() == path.read_bytes()
+
+
+def test_a_new_pipeline_can_be_pickled_before_and_after_training() -> None:
+    new = pickle.loads(pickle.dumps(Pipeline(passes=1, components=("tag",))))
+    trained = new.fit(load_trees("test"))
+    trained.annotate([["It", "rains"]])  # which makes what is remembered
+    again = pickle.loads(pickle.dumps(trained))
+    assert again.outcome_ == trained.outcome_
+    assert again.annotate([["It", "rains"]]).column("upos").cells() == ["PRON", "VERB"]
+
+
+def test_a_pickle_holds_the_file_and_damage_is_found(path: Path) -> None:
+    made, (data,) = Pipeline.load(path).model_.__reduce__()
+    assert data == path.read_bytes()
+    with pytest.raises(ModelError, match="a pickled pipeline: damaged model file: its checksum"):
+        made(data[:-1] + bytes([data[-1] ^ 1]))
 
 
 def test_settings_come_back(path: Path) -> None:

@@ -63,12 +63,17 @@ def test_steps_run_side_by_side() -> None:
     assert run_stages([Stage("a", work), Stage("b", work)], threads=2).results == {"a": True, "b": True}
 
 
-def test_an_error_ends_all() -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_after_an_error_steps_that_do_not_need_it_go_on(threads: int) -> None:
     def bad(results: Mapping[str, Any], progress: Any) -> None:
         raise DataError("no such thing")
 
-    with pytest.raises(DataError, match="no such thing"):
-        run_stages([Stage("a", bad), Stage("b", add("a"), ("a",))], threads=2)
+    log = Log()
+    steps = [Stage("a", bad), Stage("b", add("a"), ("a",)), Stage("c", add()), Stage("d", add("c"), ("c",))]
+    found = run_stages(steps, threads=threads, report=log)
+    assert found.results == {"c": 1, "d": 2}
+    assert [str(error) for error in found.errors.values()] == ["no such thing"]
+    assert ("ends", "a", "failed: no such thing") in log.told
 
 
 def test_ctrl_c_keeps_what_has_ended() -> None:

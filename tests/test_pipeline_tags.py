@@ -86,7 +86,7 @@ def test_parts_of_a_label() -> None:
     assert set(parts_of(label, ("xpos", "feats"), "both")) == {
         "xpos N", "feats Case=Gen|Number=Sing", "Case=Gen", "Number=Sing",
     }  # fmt: skip
-    assert parts_of(("_",), ("feats",), "categories") == []
+    assert parts_of(("_",), ("feats",), "categories") == ["feats _"]  # no label is without a part
 
 
 @pytest.mark.parametrize("parts", ["both", "categories", "whole"])

@@ -21,6 +21,7 @@ from starlette.testclient import TestClient
 from palmette import Classifier, Parser, Pipeline, Tagger, load_demo
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.schemes import spans
+from palmette.errors import UsageError
 from palmette.reports.explanation import explanation
 from palmette.serve.app import create_app
 from palmette.serve.batcher import Batcher, InFlight
@@ -273,6 +274,10 @@ def test_other_sites_and_names_are_refused() -> None:
         assert c.get("/models", headers={"origin": "http://evil.example"}).status_code == 403
         assert c.get("/models", headers={"origin": "null"}).status_code == 403
         assert c.get("/models", headers={"origin": "http://localhost"}).status_code == 200
+        for address in ("192.168.1.7:8080", "[fe80::1]:8080", "127.0.0.1", "LOCALHOST"):  # no name can be rebound
+            assert c.get("/models", headers={"host": address}).status_code == 200
+        for name in ("", "1.evil.example", "[evil.example]", "127.0.0.1.evil.example", "0x7f.1", "[::1].evil.example"):
+            assert c.get("/models", headers={"host": name}).status_code == 403
     with client(hosts=None) as c:
         assert c.get("/models", headers={"host": "any.example"}).status_code == 200
 
@@ -284,6 +289,26 @@ def test_a_token_is_asked_for() -> None:
         assert c.get("/models", headers={"authorization": "Bearer sesam"}).status_code == 401
         assert c.get("/models", headers={"authorization": "Basic sesame"}).status_code == 401
         assert c.get("/models", headers={"authorization": "bearer sesame"}).status_code == 200
+
+
+def test_an_empty_token_is_refused_and_a_line_end_is_not_a_part_of_it() -> None:
+    for empty in ("", " \n"):
+        with pytest.raises(UsageError, match="the token is empty"):
+            create_app(token=empty)
+    with client(token="sesame\n") as c:
+        assert c.get("/models", headers={"authorization": "Bearer sesame"}).status_code == 200
+
+
+def test_an_unexpected_error_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(model: Any, request: Any) -> Any:
+        raise ZeroDivisionError("a view")
+
+    with client() as c:
+        c.app.service.views = {"broken": broken}  # type: ignore[attr-defined]
+        answer = c.post("/models/chunk/view/broken", json={})
+    assert answer.status_code == 500
+    assert "/models/chunk/view/broken" in caplog.text
+    assert "ZeroDivisionError: a view" in caplog.text
 
 
 def test_a_request_that_takes_too_long_is_answered_and_its_work_ends() -> None:
@@ -481,3 +506,67 @@ def test_label_studios_annotations_become_corrections(tmp_path: Path) -> None:
         found = c.get("/models/chunk/corrections").json()["corrections"]
     assert [one["id"] for one in found] == ["labelstudio-5-1", "labelstudio-5-2"]
     assert found[0]["labels"] == ["B-NP", "B-VP", "I-VP", "O", "O", "O", "O"]
+
+
+def studio_event(text: str, *values: dict[str, Any], task: int = 5) -> dict[str, Any]:
+    regions = [{"from_name": "label", "to_name": "text", "type": "labels", "value": value} for value in values]
+    return {
+        "action": "ANNOTATION_UPDATED", "task": {"id": task, "data": {"text": text}}, "annotation": {"result": regions}
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("with_text", [True, False])
+@pytest.mark.parametrize("unit", ["characters", "utf16"])
+def test_regions_after_an_emoji_are_placed_by_their_text(tmp_path: Path, unit: str, with_text: bool) -> None:
+    """Label Studio counts code points since 2022, and counted UTF-16 units before. The text of a region shows which of
+    the two it is; without one, code points are meant."""
+    text = "\U0001f4a9\U0001f600 A B C"
+    start = 3 + 2 * (unit == "utf16")
+    value: dict[str, Any] = {"start": start, "end": start + 1, "labels": ["NP"]}
+    if with_text:
+        value["text"] = "A"
+    with client(served("chunk")._replace(corrections=str(tmp_path))) as c:
+        answer = c.post("/webhook", json=studio_event(text, value))
+        assert answer.status_code == 201, answer.text
+        (found,) = c.get("/models/chunk/corrections").json()["corrections"]
+    labels = {token[0]: label for token, label in zip(found["tokens"], found["labels"], strict=True)}
+    named = "A" if with_text or unit == "characters" else "B"
+    assert {word for word, label in labels.items() if label != "O"} == {named}
+
+
+@pytest.mark.parametrize("address", ["/webhook", "/train"])
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ({"start": 100, "end": 104, "text": "meet"}, "offsets"),
+        ({"start": 40, "end": 400}, "offsets"),
+        ({"start": -3, "end": 2}, "offsets"),
+        ({"start": 7, "end": 3}, "offsets"),
+        ({"start": 3, "end": 3}, "empty"),
+        ({"start": 2, "end": 3}, "empty"),
+        ({"start": 3, "end": 7, "text": "meet"}, "another text"),
+        ({"start": 0, "end": 7, "text": "We will"}, "longer one"),
+        ({"start": "3", "end": 7}, "not a whole number"),
+        ({"start": 3, "end": 7, "labels": []}, "without a label"),
+        ({"start": 3, "end": 7, "labels": ["XX"]}, "'B-XX'"),
+    ],
+)
+def test_a_region_that_cannot_be_placed_is_refused(tmp_path: Path, address: str, value: Any, told: str) -> None:
+    event = studio_event(TEXT, {"start": 0, "end": 12, "labels": ["NP"]} if told == "longer one" else {
+        "start": 0, "end": 2, "text": "We", "labels": ["NP"]}, {"labels": ["VP"], **value})  # fmt: skip
+    with client(served("chunk")._replace(corrections=str(tmp_path))) as c:
+        answer = c.post(address, json=event)
+        assert answer.status_code == 422, answer.text
+        assert told in answer.json()["error"]
+        assert c.get("/models/chunk/corrections").json()["total"] == 0
+
+
+def test_an_annotation_that_joins_sentences_replaces_the_earlier_ones(tmp_path: Path) -> None:
+    with client(served("chunk")._replace(corrections=str(tmp_path))) as c:
+        c.post("/webhook", json=studio_event(TEXT, {"start": 0, "end": 2, "labels": ["NP"]}))
+        c.post("/webhook", json=studio_event(TEXT, {"start": 0, "end": 2, "labels": ["NP"]}, task=51))
+        assert c.get("/models/chunk/corrections").json()["total"] == 4
+        start = TEXT.index("station")
+        c.post("/webhook", json=studio_event(TEXT, {"start": start, "end": TEXT.index(","), "labels": ["NP"]}))
+        ids = [one["id"] for one in c.get("/models/chunk/corrections").json()["corrections"]]
+    assert sorted(ids) == ["labelstudio-5-1", "labelstudio-51-1", "labelstudio-51-2"]

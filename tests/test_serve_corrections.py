@@ -3,12 +3,17 @@ training data, and a training in the background replaces the model."""
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import msgspec
 import numpy as np
 import pytest
 from serve_cases import client, folder
@@ -20,6 +25,7 @@ from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.mask import label_names, training_mask
 from palmette.data.merge import merged
+from palmette.data.temporary import lock_file
 from palmette.serve.correction_data import corpus_of, file_bytes, written_format
 from palmette.serve.journal import Journal
 from palmette.serve.registry import Source
@@ -91,7 +97,6 @@ def test_an_incomplete_last_line_is_left_out_and_the_next_one_is_whole(tmp_path:
     path = tmp_path / "x.corrections.jsonl"
     journal = Journal(path)
     journal.add([Correction(tokens=["a"], labels=["A"], id=name) for name in ("1", "2", "3")])
-    journal.close()
     whole = path.read_bytes()
     ends = [k + 1 for k, byte in enumerate(whole) if byte == 10]
     places = {*range(0, len(whole), 7), *(end + k for end in ends for k in (-2, -1, 0, 1))}
@@ -102,25 +107,94 @@ def test_an_incomplete_last_line_is_left_out_and_the_next_one_is_whole(tmp_path:
         complete = sum(end <= cut for end in ends) + (cut + 1 in ends)  # a line without its end is whole, too
         assert kept == ["1", "2", "3"][:complete]
         found.add([Correction(tokens=["b"], labels=[None, "B"][1:], id="new")])
-        found.close()
         assert [one.id for one in Journal(path).all()] == [*kept, "new"]
 
 
-def test_a_disk_that_is_full_confirms_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    journal = Journal(tmp_path / "x.corrections.jsonl")
-    journal.add([Correction(tokens=["a"], labels=["A"], id="1")])
+@pytest.mark.parametrize("fails", ["write", "fsync"])
+def test_a_batch_that_does_not_fit_on_the_disk_leaves_nothing_behind(
+    c: TestClient, home: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    c.post("/models/chunk/corrections", json={"corrections": [ONE]})
+    path = home / "chunk.corrections.jsonl"
+    before, write = path.read_bytes(), os.write
 
-    def full(fd: int) -> None:
-        raise OSError(28, "No space left on device")
+    def full(fd: int, *data: Any) -> int:
+        if fails == "write" and path.stat().st_size == len(before):
+            return write(fd, bytes(data[0])[:200])  # a part of the batch still fits
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("os.fsync", full)
-        with pytest.raises(ValueError, match="No space left"):
-            journal.add([Correction(tokens=["a"], labels=["A"], id="2")])
-    assert [one.id for one in journal.all()] == ["1"]
-    journal.add([Correction(tokens=["a"], labels=["A"], id="3")])
-    journal.close()
-    assert {one.id for one in Journal(journal.path).all()} >= {"1", "3"}
+        patched.setattr(f"os.{fails}", full)
+        answer = c.post("/models/chunk/corrections", json={"corrections": [{**ONE, "id": x} for x in "bcd"]})
+    assert answer.status_code == 507
+    assert "No space left" in answer.json()["error"]
+    assert path.read_bytes() == before
+    assert [one["id"] for one in c.get("/models/chunk/corrections").json()["corrections"]] == ["a"]
+    assert c.post("/models/chunk/corrections", json={"corrections": [{**ONE, "id": "e"}]}).status_code == 201
+    assert [one.id for one in Journal(path).all()] == ["a", "e"]
+
+
+def test_a_journal_that_is_replaced_or_deleted_is_followed(c: TestClient, home: Path) -> None:
+    """As editors, `git checkout` and `mv` do."""
+    path = home / "chunk.corrections.jsonl"
+    c.post("/models/chunk/corrections", json={"corrections": [ONE, {**ONE, "id": "b"}]})
+    (home / "edited").write_bytes(path.read_bytes().splitlines(keepends=True)[1])
+    os.replace(home / "edited", path)
+    assert [one["id"] for one in c.get("/models/chunk/corrections").json()["corrections"]] == ["b"]
+    assert c.post("/models/chunk/corrections", json={"corrections": [{**ONE, "id": "c"}]}).json()["corrections"] == 2
+    assert [one.id for one in Journal(path).all()] == ["b", "c"]
+    path.unlink()
+    assert c.post("/models/chunk/corrections", json={"corrections": [{**ONE, "id": "d"}]}).json()["corrections"] == 1
+    assert [one.id for one in Journal(path).all()] == ["d"]
+
+
+def test_two_servers_of_one_journal_see_each_other(c: TestClient, home: Path) -> None:
+    with client(source(home)) as other:
+        c.post("/models/chunk/corrections", json={"corrections": [ONE]})
+        assert other.get("/models/chunk/corrections").json()["total"] == 1
+        assert other.delete("/models/chunk/corrections/a").json() == {"corrections": 0}
+        assert c.get("/models/chunk").json()["corrections"] == 0
+
+
+def test_writers_of_one_file_wait_for_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "x.corrections.jsonl"
+    journals = [Journal(path) for _ in range(3)]
+
+    def write(k: int) -> None:
+        for n in range(20):
+            journals[k].add([Correction(tokens=["a" * 5000], labels=["A"], id=f"{k}-{n}-{m}") for m in range(3)])
+
+    threads = [threading.Thread(target=write, args=(k,)) for k in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ids = [msgspec.json.decode(line)["id"] for line in path.read_bytes().splitlines()]
+    assert len(ids) == 180
+    assert [one.id for one in journals[0].all()] == ids
+    assert all(ids[k].endswith("-0") for k in range(0, 180, 3))  # batches are not mixed
+
+
+def test_a_file_that_is_replaced_while_a_writer_waits_is_not_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "x.corrections.jsonl"
+    journal = Journal(path)
+    journal.add([Correction(tokens=["a"], labels=["A"], id="1")])
+    with open(path, "ab") as held:
+        lock_file(held.fileno())
+        writer = threading.Thread(target=journal.add, args=([Correction(tokens=["a"], labels=["A"], id="2")],))
+        writer.start()
+        time.sleep(0.1)
+        (tmp_path / "new").write_bytes(path.read_bytes())
+        os.replace(tmp_path / "new", path)
+    writer.join()
+    assert [one.id for one in Journal(path).all()] == ["1", "2"]
+
+
+@pytest.mark.parametrize("name", ["a/b", "/", "file", "save", "a//b/", "x\ny", "ü ?#%"])
+def test_any_id_can_be_taken_back(c: TestClient, name: str) -> None:
+    c.post("/models/chunk/corrections", json={"corrections": [{**ONE, "id": name}]})
+    answer = c.delete(f"/models/chunk/corrections/{quote(name, safe='')}")
+    assert (answer.status_code, answer.json()) == (200, {"corrections": 0})
 
 
 # Picking
@@ -295,3 +369,62 @@ def test_a_training_that_fails_says_why(c: TestClient, home: Path) -> None:
     state = finished(c)
     assert state["state"] == "failed"
     assert "small.txt:2" in state["error"]
+
+
+def test_the_traceback_of_a_training_is_logged_and_its_last_line_is_in_the_state(
+    c: TestClient, home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An error that the process of the training does not expect."""
+    (home / "sitecustomize.py").write_text(
+        "import palmette.serve.retrain_kinds as kinds\nkinds.AGAIN.clear()\n", encoding="utf-8"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(home), prepend=os.pathsep)
+    c.post("/models/chunk/retrain", json={})
+    state = finished(c)
+    assert state["state"] == "failed"
+    assert "exit code 1: KeyError: 'tagger'" in state["error"]
+    assert "Traceback" in caplog.text
+
+
+def test_an_error_of_the_server_ends_a_training(
+    c: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(new: str, path: str) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("palmette.serve.retrain._replace", broken)
+    c.post("/models/chunk/retrain", json={"replace": "always"})
+    state = finished(c)
+    assert state["state"] == "failed"
+    assert "ZeroDivisionError" in state["error"]
+    assert "Traceback" in caplog.text
+
+
+def test_folders_of_killed_trainings_are_removed_and_others_stay(home: Path) -> None:
+    for name in ("killed", "used", "foreign"):
+        (home / f".retrain-{name}").mkdir()
+        (home / f".retrain-{name}" / "model.palm").write_bytes(b"x")
+    for name in ("killed", "used"):
+        (home / f".retrain-{name}" / "lock").touch()
+    with open(home / ".retrain-used" / "lock", "ab") as held:
+        lock_file(held.fileno())
+        with client(source(home)):
+            assert {path.name for path in home.glob(".retrain-*")} == {".retrain-used", ".retrain-foreign"}
+
+
+def test_a_model_of_another_kind_in_its_place_is_not_corrected(c: TestClient, home: Path) -> None:
+    c.post("/models/chunk/corrections", json={"corrections": [ONE]})
+    shutil.copy(folder() / "parser.palm", home / "new.palm")
+    os.replace(home / "new.palm", home / "chunk.palm")
+    c.app.service.registry.refresh()  # type: ignore[attr-defined]
+    for answer in (
+        c.post("/models/chunk/pick", json={}),
+        c.post("/models/chunk/corrections/save", json={}),
+        c.get("/models/chunk/corrections/file"),
+        c.post("/models/chunk/corrections", json={"corrections": [ONE]}),
+        c.post("/models/chunk/retrain", json={}),
+    ):
+        assert answer.status_code == 409, answer.text
+        assert "is a parser now" in answer.json()["error"]
+    assert "is a parser now" in c.get("/models/chunk").json()["uncorrectable"]
+    assert c.get("/models/chunk/corrections").json()["total"] == 1

@@ -3,6 +3,8 @@ broken clients, and keeps what it has confirmed when it is killed."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import os
 import shutil
@@ -20,8 +22,10 @@ import httpx
 import pytest
 from cli_run import Cli
 from serve_cases import folder
+from starlette.testclient import TestClient
 
 from palmette import Tagger
+from palmette.cli import main
 
 COMMAND = [sys.executable, "-m", "palmette"]
 HEAD = b"POST /models/chunk HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
@@ -158,6 +162,125 @@ def test_a_busy_port_a_missing_file_and_an_open_door_are_told(
     monkeypatch.setattr("palmette.serve.run.serve", lambda app, listener, ready: listener.close())
     assert "--token" in cli("serve", model, "--host", "0.0.0.0", "--port", "0").err
     assert "--token" not in cli("serve", model, "--host", "0.0.0.0", "--port", "0", "--token", "x").err
+    for command in (["--token", ""], []):
+        monkeypatch.setenv("PALMETTE_TOKEN", "")
+        empty = cli("serve", model, "--port", "0", *command)
+        assert empty.code == 2
+        assert "the token is empty" in empty.err
+
+
+@pytest.mark.parametrize(
+    ("host", "options", "status"),
+    [
+        ("0.0.0.0", [], 403),
+        ("0.0.0.0", ["--allow-host", "Evil.example"], 200),
+        ("0.0.0.0", ["--token", "x"], 200),
+        ("0.0.0.0", ["--token", "x", "--allow-host", "other.example"], 403),
+        ("127.0.0.1", ["--token", "x"], 403),
+    ],
+)
+def test_names_that_may_be_pointed_here_are_refused_at_every_address(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    host: str,
+    options: list[str],
+    status: int,
+) -> None:
+    found = []
+
+    def asked(app: Any, listener: socket.socket, ready: Any) -> None:
+        listener.close()
+        with TestClient(app, base_url="http://evil.example", headers={"authorization": "Bearer x"}) as c:
+            found.append(c.get("/models").status_code)
+            assert c.get("/models", headers={"host": "192.168.1.7:8080"}).status_code == 200
+            assert c.get("/models", headers={"host": "localhost"}).status_code == 200
+
+    monkeypatch.setattr("palmette.serve.run.serve", asked)
+    cli = Cli(tmp_path, capsys, monkeypatch)
+    cli("serve", str(folder() / "chunk.palm"), "--host", host, "--port", "0", *options)
+    assert found == [status]
+
+
+def test_idle_connections_of_one_address_leave_room_for_others(tmp_path: Path) -> None:
+    shutil.copy(folder() / "chunk.palm", tmp_path / "chunk.palm")
+    server = Process(tmp_path, "--max-connections", "8", "--max-client-connections", "4")
+    idle: list[socket.socket] = []
+    try:
+        idle += [server.connected() for _ in range(20)]
+        for one in idle[4:]:
+            assert b" 429 " in one.recv(65536)
+        other = socket.create_connection(("127.0.0.1", server.port), 10, source_address=("127.0.0.2", 0))
+        with other:
+            other.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert other.recv(65536).startswith(b"HTTP/1.1 200")
+        for one in idle:
+            one.close()
+        until = time.monotonic() + 10
+        while time.monotonic() < until:  # closed connections do not count
+            with contextlib.suppress(httpx.HTTPError):
+                if httpx.get(f"{server.address}/health").status_code == 200:
+                    break
+        assert httpx.get(f"{server.address}/health").status_code == 200
+    finally:
+        for one in idle:
+            one.close()
+        server.end()
+
+
+def test_a_traceback_reaches_the_terminal_also_if_it_is_quiet(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(app: Any, listener: socket.socket, ready: Any) -> None:
+        listener.close()
+        app.service.views = {"broken": lambda model, request: 1 / 0}
+        with TestClient(app, base_url="http://localhost") as c:
+            assert c.post("/models/chunk/view/broken", json={}).status_code == 500
+
+    monkeypatch.setattr("palmette.serve.run.serve", asked)
+    for quiet in ([], ["--quiet"]):
+        main(["serve", str(folder() / "chunk.palm"), "--port", "0", *quiet])
+        err = capsys.readouterr().err
+        assert "error: POST '/models/chunk/view/broken' failed" in err
+        assert "ZeroDivisionError" in err
+
+
+def test_a_generated_client_calls_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a client that openapi-python-client makes from the description."""
+    shutil.copy(folder() / "pos.palm", tmp_path / "chunk.palm")
+    server = Process(tmp_path)
+    try:
+        (tmp_path / "openapi.json").write_bytes(httpx.get(f"{server.address}/openapi.json").content)
+        assert "prefixItems" not in (tmp_path / "openapi.json").read_text()
+        made = subprocess.run(
+            [sys.executable, "-m", "openapi_python_client", "generate", "--meta", "none",
+             "--path", "openapi.json", "--output-path", "palmette_client"],
+            cwd=tmp_path, capture_output=True, text=True,
+        )  # fmt: skip
+        assert made.returncode == 0, made.stdout + made.stderr
+        monkeypatch.syspath_prepend(str(tmp_path))
+        api = "palmette_client.api.default"
+        client = importlib.import_module("palmette_client").Client(base_url=server.address)
+        types = importlib.import_module("palmette_client.models")
+        ask = importlib.import_module(f"{api}.post_models_name")
+        answer = ask.sync("chunk", client=client, body=types.Request(text="We go. They stay.", confidence=True))
+        direct = server.post("/models/chunk", {"text": "We go. They stay.", "confidence": True}).json()
+        assert answer.to_dict() == direct
+        assert answer.sentences[1].offsets == [[7, 11], [12, 16], [16, 17]]
+        keep = importlib.import_module(f"{api}.post_models_name_corrections")
+        label = answer.sentences[0].labels[0]
+        one = types.Correction(tokens=["We"], labels=[label], id="a/b")
+        kept = keep.sync("chunk", client=client, body=types.CorrectionsRequest(corrections=[one]))
+        assert (kept.ids, kept.corrections) == (["a/b"], 1)
+        delete = importlib.import_module(f"{api}.delete_models_name_corrections_id")
+        assert delete.sync("chunk", "a/b", client=client).corrections == 0
+        wrong = types.Correction(tokens=["We"], labels=["no label"])
+        refused = keep.sync("chunk", client=client, body=types.CorrectionsRequest(corrections=[wrong]))
+        assert "no label" in refused.error
+    finally:
+        server.end()
+        for name in [name for name in sys.modules if name.startswith("palmette_client")]:
+            del sys.modules[name]
 
 
 def test_a_killed_server_has_kept_every_correction_that_it_confirmed(tmp_path: Path) -> None:
@@ -193,6 +316,19 @@ def test_a_killed_server_has_kept_every_correction_that_it_confirmed(tmp_path: P
         assert all(one["labels"] == ["B-PP", None, "O"] for one in found)
     finally:
         again.end()
+
+
+def test_the_folder_of_a_training_is_removed_after_its_server_was_killed(tmp_path: Path) -> None:
+    shutil.copy(folder() / "chunk.palm", tmp_path / "chunk.palm")
+    server = Process(tmp_path, "--train", str(folder() / "train.txt"))
+    until = time.monotonic() + 20
+    assert server.post("/models/chunk/retrain", {}).status_code == 202
+    while not list(tmp_path.glob(".retrain-*/lock")) and time.monotonic() < until:
+        time.sleep(0.001)
+    server.end()
+    assert list(tmp_path.glob(".retrain-*"))
+    Process(tmp_path).end()
+    assert not list(tmp_path.glob(".retrain-*"))
 
 
 def test_tag_streams_over_a_pipe() -> None:

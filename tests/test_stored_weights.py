@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palmette import Tagger
 from palmette.data import array_specs
 from palmette.errors import ModelError
 from palmette.structures.stored_weights import CHUNK, check_growth, form_of, pack_rows, row_specs, unpack_rows
@@ -64,3 +68,23 @@ def test_a_small_file_cannot_ask_for_all_memory() -> None:
     check_growth(arrays, "label", 1 << 20, "test")
     with pytest.raises(ModelError, match=r"would take 10\.0 GB"):
         check_growth(arrays, "label", 10 << 30, "test")
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_sparse_label_pairs_stay_sparse(tmp_path: Path, compact: bool) -> None:
+    labels, words = [f"L{k}" for k in range(100)], [f"w{k}" for k in range(2500)]
+    X = [[words[(7 * s + k) % len(words)] for k in range(50)] for s in range(60)] + [words]
+    y = [[labels[int(word[1:]) % 100] for word in sentence] for sentence in X]
+    template = tmp_path / "template"
+    template.write_text("U0:%x[0,0]\nB0:%x[0,0]\n")
+    tagger = Tagger(template=str(template), learner="perceptron", passes=1).fit(X, y)
+    if compact:
+        tagger.compact()
+    tagger.save(tmp_path / "m.palm")
+    loaded = Tagger.load(tmp_path / "m.palm")
+    pairs = loaded.model_.chain.weights[1]
+    assert pairs.slot.size > 2000
+    assert pairs.w.nbytes + pairs.combo.nbytes + pairs.first.nbytes < 4 * os.path.getsize(tmp_path / "m.palm")
+    assert loaded.predict(X) == tagger.predict(X)
+    loaded.save(tmp_path / "again.palm")
+    assert Tagger.load(tmp_path / "again.palm").predict(X[:5]) == tagger.predict(X[:5])

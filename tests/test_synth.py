@@ -362,7 +362,7 @@ def test_json_tells_figures_and_settings(cli: Cli) -> None:
         ("--sequences 0", "0 sequences"),
         ("--seed -1", "seed -1"),
         ("--json", "with -o FILE"),
-        ("-o a.txt --test a.txt", "a file each"),
+        ("-o a.txt --test a.txt", "are one file"),
         ("--test -", "a file each"),
         ("--test-sequences 5", "give --test FILE"),
         ("--dev-sequences 5 --test b.txt", "give --dev FILE"),

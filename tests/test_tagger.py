@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -12,10 +13,11 @@ import numpy as np
 import pytest
 from fitting import flat_tagger
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
 
-from palmette import FormatSpec, Tagger, load_demo
+from palmette import HMM, Classifier, FormatSpec, Parser, Tagger, load_demo
 from palmette.errors import DataError, UsageError
+from palmette.features.templates import parse
 
 X, Y = load_demo("train")
 X_TEST, Y_TEST = load_demo("test")
@@ -188,6 +190,36 @@ def test_searches_of_scikit_learn() -> None:
     assert grid.predict(X_TEST) == best.predict(X_TEST)
 
 
+@pytest.mark.parametrize("longest", [None, 3, 1])
+def test_predictions_of_folds_are_an_array_of_lists(longest: int | None) -> None:
+    """Also if all sentences have the same length, which would make a table of labels."""
+    X, y = ([one[:longest] for one in part if len(one) >= 3] for part in (SMALL, SMALL_Y))
+    found = cross_val_predict(chunker(), X, y, cv=KFold(3))
+    assert (found.shape, found.dtype) == ((len(X),), object)
+    for train, test in KFold(3).split(X):
+        tagger = clone(chunker()).fit([X[k] for k in train], [y[k] for k in train])
+        own = tagger.predict([X[k] for k in test])
+        assert isinstance(own, list)
+        assert [found[k] for k in test] == own
+    assert json.loads(json.dumps(own)) == own
+    assert np.asarray(tagger.predict([])).shape == (0,)
+
+
+def test_other_estimators_in_scikit_learn() -> None:
+    words, tags = ([[cells[k] for cells in one] for one in SMALL] for k in (0, 1))
+    trees = [[("We", "PRON"), ("saw", "VERB")], [("Go", "VERB")]] * 3, [[(2, "nsubj"), (0, "root")], [(0, "root")]] * 3
+    classes = ["yes" if k % 2 else "no" for k in range(len(words))]
+    for estimator, X, y in ((HMM(), words, tags), (Parser(passes=1), *trees), (Classifier(passes=1), words, classes)):
+        found = cross_val_predict(estimator, X, y, cv=3)
+        assert found.shape == (len(X),)
+        assert len(found[0]) == len(y[0]) or isinstance(found[0], str)
+        assert cross_val_score(estimator, X, y, cv=3).shape == (3,)
+        search = GridSearchCV(
+            estimator, {"seed": [1, 2]} if not isinstance(estimator, HMM) else {"order": [1, 2]}, cv=2
+        )
+        assert len(search.fit(X, y).predict(X[:2])) == 2
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -212,11 +244,29 @@ def test_wrong_data(fitted: Tagger) -> None:
     for weights in ([1.0] * 59, [-1.0] * 60, [float("nan")] * 60):
         with pytest.raises(DataError, match="sample weights"):
             chunker().fit(SMALL, SMALL_Y, sample_weight=weights)
+    with pytest.raises(DataError, match=r"sample_weight\[59\] is .*str.*: a weight is a number"):
+        chunker().fit(SMALL, SMALL_Y, sample_weight=np.array([1.0] * 59 + ["2"], object))
+    with pytest.raises(DataError, match=r"sample_weight\[0\] is .*: a weight is a number"):
+        chunker().fit(SMALL, SMALL_Y, sample_weight=["1"] * 60)
+    with pytest.raises(DataError, match="sample weights of all sentences are 0: there is nothing to learn from"):
+        chunker().fit(SMALL, SMALL_Y, sample_weight=[0.0] * 60)
     for value in (float("nan"), float("inf"), 1e300):
         with pytest.raises(DataError, match=r"X\[0\]\[0\]\['v'\]"):
             Tagger().fit([[{"v": value}]], [["A"]])
     with pytest.raises(DataError, match="reads 2 columns and the input has 1"):
         fitted.predict([["word"]])
+    for tagger in (fitted, pickle.loads(pickle.dumps(fitted))):
+        for X in ([[("a", "b", "c")]], [[("a", "b", "c")]] * 9):
+            with pytest.raises(
+                DataError, match=r"X\[0\]\[0\] has 3 columns, and .* trained on 2 \(columns 0 to 1\)"
+            ) as told:
+                tagger.predict(X)
+            assert "column 2 is 'c' here" in str(told.value.hint)
+
+
+def test_a_column_that_no_template_reads_may_be_there() -> None:
+    tagger = Tagger(template=parse("U:%x[0,0]\nB\n"), passes=1).fit([[("a", "x", "y"), ("b", "x", "y")]], [["A", "B"]])
+    assert tagger.predict([[("a", "x", "y")]]) == tagger.predict([["a"]]) == [["A"]]
     with pytest.raises(UsageError, match="dev is a pair"):
         chunker().fit(SMALL, SMALL_Y, dev=X_TEST)
     with pytest.raises(UsageError, match="not trained yet"):
@@ -271,8 +321,11 @@ def test_a_loaded_tagger_can_be_trained_again(tmp_path: Path) -> None:
 
 def test_copies_and_pickles(fitted: Tagger) -> None:
     expected = fitted.predict_scored(X_TEST)
-    assert copy.deepcopy(fitted).predict_scored(X_TEST) == expected
-    assert pickle.loads(pickle.dumps(fitted)).predict_scored(X_TEST) == expected
+    session = fitted.session()
+    session.tag(X_TEST[0])
+    for copied in (copy.copy, copy.deepcopy, lambda given: pickle.loads(pickle.dumps(given))):
+        assert copied(fitted).predict_scored(X_TEST) == expected
+        assert [copied(session).tag(s) for s in X_TEST[:3]] == expected[0][:3]
 
 
 def test_a_bias_in_evaluation(fitted: Tagger) -> None:

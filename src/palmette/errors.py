@@ -6,6 +6,7 @@ imports anything of palmette, so that every other module may raise them.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,6 +73,16 @@ class TemplateError(DataError):
 
 class ModelError(DataError):
     """A model file that is damaged, hostile, too new, or not a model."""
+
+
+_CONTROLS = re.compile("\r(?!\n|$)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
+def visible(text: str) -> str:
+    """A text without control characters, which a terminal would obey: each is written as `\\u001b`, as in JSON."""
+    if text.isprintable():
+        return text
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def counted(n: int, noun: str, plural: str = "") -> str:

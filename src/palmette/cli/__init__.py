@@ -7,6 +7,7 @@ import io
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
@@ -146,10 +147,12 @@ def _prepare_process() -> None:
     import gc
     import signal
 
-    if sys.stdout is None:  # as with `>&-`
-        sys.stdout = _ClosedOutput()
+    from palmette.cli.terminal import terminal
+
+    sys.stdout = _ClosedOutput() if sys.stdout is None else terminal(sys.stdout, messages=False)  # None: as with `>&-`
     if sys.stderr is None:  # print would take standard output instead
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = terminal(sys.stderr, messages=True)
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _terminate)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads for products that nothing computes
@@ -202,6 +205,10 @@ def _run(given: list[str]) -> None:
         print(command_help(command, rest, everything="all" in rest))
         return
     made = command.parsed(rest)
+    from palmette.cli.paths import check_paths
+    from palmette.data.files import outlast_reader
+
+    outlast_reader(check_paths(made))
     with _messages_shown(made):
         made.run()
 
@@ -272,18 +279,21 @@ class _Handler(logging.Handler):
     """Messages of the library on stderr, as plain lines."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        prefix = "warning: " if record.levelno >= logging.WARNING else ""
-        print(f"{prefix}{record.getMessage()}", file=sys.stderr)
+        prefix = (
+            "error: " if record.levelno >= logging.ERROR else "warning: " if record.levelno >= logging.WARNING else ""
+        )
+        trace = f"\n{''.join(traceback.format_exception(*record.exc_info)).rstrip()}" if record.exc_info else ""
+        print(f"{prefix}{record.getMessage()}{trace}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def _messages_shown(command: Command) -> Iterator[None]:
-    """Show what the library logs, unless --quiet or --json is given."""
+    """Show what the library logs; with --quiet or --json only errors."""
     logger = logging.getLogger("palmette")
     before = logger.handlers, logger.propagate, logger.level
     silent = bool(getattr(command, "quiet", False) or getattr(command, "json", False))
     logger.handlers, logger.propagate = [_Handler()], False
-    logger.setLevel(logging.CRITICAL if silent else logging.INFO)
+    logger.setLevel(logging.ERROR if silent else logging.INFO)
     try:
         yield
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from palmette.cli.command import Command, JsonOptions
+from palmette.cli.command import Command, ForceOptions, JsonOptions
 from palmette.cli.common import HelperOptions, PartialOptions, input_spec, load_tagger
 from palmette.cli.output import Ticker, print_json
 from palmette.data.formats.spec import FormatSpec
@@ -14,7 +14,7 @@ from palmette.options.declare import option
 logger = logging.getLogger(__name__)
 
 
-class Calibrate(HelperOptions, PartialOptions, JsonOptions, Command):
+class Calibrate(HelperOptions, PartialOptions, ForceOptions, JsonOptions, Command):
     """Fit a temperature on labelled data, so that a tagger's confidences are probabilities. All scores are divided by
     the temperature that makes the gold label sequences of the data most probable; predicted labels do not change.
     The data is read as the training data was, unless the options of the data say otherwise."""
@@ -22,13 +22,16 @@ class Calibrate(HelperOptions, PartialOptions, JsonOptions, Command):
     examples = ("calibrate chunk.palm dev.txt -o chunk.palm",)
     owners = (FormatSpec,)
     hidden = ("unit", "penn-quotes")
+    updates = ("model",)
     common = ("output", "with", "partial", "format", "label", "json", "quiet")
 
-    model: str = option(argument=True, help="The model file.")
+    model: str = option(argument=True, path="input", help="The model file.")
     data: str = option(
-        argument=True, help="Labelled sentences that the model was not trained on, such as development data."
+        argument=True,
+        path="input",
+        help="Labelled sentences that the model was not trained on, such as development data.",
     )
-    output: str = option(short="o", metavar="FILE", help="The model file to write; may be the same.")
+    output: str = option(short="o", metavar="FILE", path="model", help="The model file to write; may be the same.")
 
     def run(self) -> None:
         from palmette.data.formats.registry import read_corpus

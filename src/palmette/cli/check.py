@@ -19,9 +19,11 @@ class Check(ThreadOptions, JsonOptions, Command):
     hidden = ("ragged", "unit", "penn-quotes")
     common = ("against", "noise", "skip", "top", "strict", "format", "label", "json", "quiet")
 
-    files: list = option(argument=True, repeat=True, metavar="FILE", help="Labelled sentences, each file on its own.")
+    files: list = option(
+        argument=True, repeat=True, metavar="FILE", path="input", help="Labelled sentences, each file on its own."
+    )
     against: list | None = option(
-        default=None, repeat=True, metavar="FILE",
+        default=None, repeat=True, metavar="FILE", path="input",
         help="Test data: count and list its sentences that are in the files; repeatable.",
     )  # fmt: skip
     noise: bool = option(

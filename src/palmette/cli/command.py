@@ -43,6 +43,7 @@ class Command(Options):
     examples: ClassVar[tuple[str, ...]] = ()  # command lines that help shows, without `palmette`
     # Further arguments are taken with one of these options only; none: always
     several_with: ClassVar[tuple[str, ...]] = ()
+    updates: ClassVar[tuple[str, ...]] = ()  # options whose file the output may replace: a model that is changed
     path: ClassVar[str] = ""  # as typed: `parser train`
 
     flat: dict[type[Options], dict[str, Any]]
@@ -57,6 +58,15 @@ class Command(Options):
     def given(self, *names: str) -> list[str]:
         """Which of the flags of the owners (flat names) were given."""
         return [name for values in self.flat.values() for name in values if name in names]
+
+    def paths(self) -> Iterator[tuple[Option, str]]:
+        """Every option that names files, with each of its files."""
+        for flag in self.flags():
+            if flag.option.path is not None:
+                own = flag.owner is type(self)
+                flat = self.flat.get(flag.owner, {}).get(flag.option.flag_name.replace("-", "_"))
+                for file in _files_in(flag.option, getattr(self, flag.option.name) if own else flat):
+                    yield flag.option, file
 
     @classmethod
     def flags(cls) -> Iterator[Flag]:
@@ -85,6 +95,14 @@ class OutputOptions(Options):
 
 class JsonOptions(OutputOptions):
     json: bool = option(default=False, group="output", help="Print a JSON object instead of tables.")
+
+
+class ForceOptions(OutputOptions):
+    """Options of commands that write a model."""
+
+    force: bool = option(
+        default=False, group="output", help="Replace an existing output file that is not a Palmette model."
+    )
 
 
 class _Parser:
@@ -189,6 +207,18 @@ class _Parser:
             return f"there is no option {name}: {hint}"
         near = difflib.get_close_matches(name, self.flags, 1, 0.6)
         return f"there is no option {name}" + (f"; did you mean {near[0]}?" if near else "")
+
+
+def _files_in(option: Option, value: Any) -> list[str]:
+    """The names of files in the value of an option: `FILE`, `NAME=FILE`, a pair of both, or several of them."""
+    if isinstance(value, list):
+        return [file for each in value for file in _files_in(option, each)]
+    if isinstance(value, tuple):
+        return [str(value[-1])] if value else []
+    if value is None:
+        return []
+    name, equals, file = value.partition("=") if "=" in (option.metavar or "") else (value, "", "")
+    return [file if equals else name]
 
 
 def _typed(option: Option, text: str) -> Any:

@@ -87,7 +87,7 @@ class HelperOptions(Options):
     """Models that make columns."""
 
     with_: list | None = option(
-        default=None, flag="with", repeat=True, metavar="NAME=MODEL",
+        default=None, flag="with", repeat=True, metavar="NAME=MODEL", path="input",
         help="A column that the data lacks is made by another model, such as pos=pos.palm; repeatable, in order.",
     )  # fmt: skip
 

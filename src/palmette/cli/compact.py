@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from palmette.cli.command import Command, JsonOptions
+from palmette.cli.command import Command, ForceOptions, JsonOptions
 from palmette.cli.common import HelperOptions, input_spec, load_tagger
 from palmette.cli.compaction import MOST_LOSS, log_loss, save_and_report
 from palmette.data.formats.spec import FormatSpec
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Compact(HelperOptions, JsonOptions, Command):
+class Compact(HelperOptions, ForceOptions, JsonOptions, Command):
     """Make a model small: weights of 8 bits, and without the attributes that development data does not miss. The loss
     on the development data is reported. A compact model is used like any other; it cannot be trained further."""
 
@@ -26,10 +26,10 @@ class Compact(HelperOptions, JsonOptions, Command):
     hidden = ("unit", "penn-quotes")
     common = ("output", "dev", "most-loss", "with", "format", "label", "json", "quiet")
 
-    model: str = option(argument=True, help="The model file of a tagger.")
-    output: str = option(short="o", metavar="FILE", help="The model file to write.")
+    model: str = option(argument=True, path="input", help="The model file of a tagger.")
+    output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
     dev: str | None = option(
-        default=None, metavar="FILE",
+        default=None, metavar="FILE", path="input",
         help="Labelled sentences that the model was not trained on. Without them no attribute is dropped.",
     )  # fmt: skip
     most_loss: float = option(

@@ -39,15 +39,15 @@ class Compare(HelperOptions, JsonOptions, Command):
     )  # fmt: skip
 
     files: list | None = option(
-        default=None, argument=True, repeat=True,
+        default=None, argument=True, repeat=True, path="input",
         help="Models or tagged files (their last column is the guess), two or more, and then the gold file.",
     )  # fmt: skip
     gold: str | None = option(
-        default=None, metavar="FILE",
+        default=None, metavar="FILE", path="input",
         help="The gold file, if it is not the last of the files; with --train: the file to score on.",
     )  # fmt: skip
     train: str | None = option(
-        default=None, metavar="FILE",
+        default=None, metavar="FILE", path="input",
         help="Instead of models: train --learners on this file and compare them on --gold.",
     )  # fmt: skip
     learners: list | None = option(
@@ -59,7 +59,7 @@ class Compare(HelperOptions, JsonOptions, Command):
         default=None, low=1, help="Trainings of each learner, with seeds 1, 2, ... (default: 3)."
     )
     dev: str | None = option(
-        default=None, metavar="FILE", help="Development file: chooses the pass that each training keeps."
+        default=None, metavar="FILE", path="input", help="Development file: chooses the pass that each training keeps."
     )
     differences: int | None = option(
         default=None, group="output", help="Sentences to show on which the systems differ (default: 5)."

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from palmette.cli.command import Command, JsonOptions
+from palmette.cli.command import Command, ForceOptions, JsonOptions
 from palmette.cli.common import EncodingOptions, format_spec, is_model
 from palmette.cli.output import Meter, print_json, report_source
+from palmette.cli.paths import check_replaced
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec, format_by_name
 from palmette.errors import UsageError, counted
 from palmette.options.declare import option
@@ -20,7 +21,7 @@ logger = logging.getLogger(__name__)
 OUTPUTS = ("columns", "jsonl", "conllu", "attributes", *ANNOTATORS)
 
 
-class Convert(EncodingOptions, JsonOptions, Command):
+class Convert(EncodingOptions, ForceOptions, JsonOptions, Command):
     """Convert a file to another format, tag scheme or encoding, and report what was repaired, changed or lost. If the
     format stays, only the labels change and all other bytes stay. Any tag scheme is read; ill-formed label sequences
     are read as conlleval reads them. Of a model: convert a model of CRFsuite, Wapiti or CRF++ to a Palmette model, or a
@@ -34,9 +35,9 @@ class Convert(EncodingOptions, JsonOptions, Command):
     owners = (FormatSpec,)
     common = ("output", "to", "output-format", "format", "label", "output-encoding", "constraints", "json", "quiet")
 
-    data: str = option(default="-", argument=True, help="What to convert; `-` is standard input.")
+    data: str = option(default="-", argument=True, path="input", help="What to convert; `-` is standard input.")
     output: str = option(
-        default="-", short="o", metavar="FILE",
+        default="-", short="o", metavar="FILE", path="output",
         help="Where to write; `-` is standard output. For brat NAME.ann, or a new folder.",
     )  # fmt: skip
     to: str | None = option(
@@ -60,6 +61,7 @@ class Convert(EncodingOptions, JsonOptions, Command):
         named = any(path.lower().endswith(PALMETTE) for path in (self.data, self.output))
         if named or is_model(self.data):  # a damaged model may be known by its name only
             self._check_model_flags()
+            check_replaced(self, self.output)
             convert_model(self.data, self.output, self.constraints)
             return
         if self.constraints is not None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from palmette.cli.command import Command, OutputOptions
+from palmette.cli.command import Command, ForceOptions
 from palmette.cli.output import library_muted
+from palmette.cli.paths import check_replaced
 from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 
@@ -29,11 +31,11 @@ TITLES = {
 }
 
 
-class Demo(OutputOptions, Command):
+class Demo(ForceOptions, Command):
     """Train and show a tagger and a chunker on a small corpus that ships with palmette."""
 
     folder: str = option(
-        default=".", flag="output", short="o", metavar="FOLDER",
+        default=".", flag="output", short="o", metavar="FOLDER", path="folder",
         help="Where to write the corpus and the two model files, pos.palm and chunk.palm.",
     )  # fmt: skip
     text: str | None = option(default=None, help="A sentence to tag at the end; on a terminal you are asked for one.")
@@ -47,7 +49,7 @@ class Demo(OutputOptions, Command):
         if self.data is not None:
             if self.text is not None:
                 raise UsageError("--data only writes files: leave --text out")
-            _write_data(self.data, self.folder)
+            _write_data(self.data, self.folder, self.force)
             return
         from palmette.data import model_file
         from palmette.reports.console import OutputConsole
@@ -55,8 +57,9 @@ class Demo(OutputOptions, Command):
         targets = {name: os.path.join(self.folder, f"{name}.palm") for name in ("pos", "chunk")}
         for path in targets.values():
             model_file.check_output(path)
+            check_replaced(self, path)
         if self.corpus:
-            _write_corpus(self.folder)
+            _write_corpus(self.folder, self.force)
         console = OutputConsole(80)
         _compile_first()
         with as_file(files("palmette") / "datasets" / "files") as shipped:
@@ -77,26 +80,31 @@ def _compile_first() -> None:
     tagger.predict(X[:1])
 
 
-def _write_corpus(folder: str) -> None:
-    from palmette.data.files import write_whole
+def _write_corpus(folder: str, force: bool) -> None:
     from palmette.datasets.demo import PARTS, demo_text
 
-    texts = {os.path.join(folder, f"{part}.txt"): demo_text(part).encode() for part in PARTS}
-    for path, text in texts.items():
-        if os.path.exists(path) and Path(path).read_bytes() != text:
-            raise UsageError(f"{path} is another file: choose a folder with --output, or --no-corpus")
-    for path, text in texts.items():
-        with write_whole(path) as out:
-            out.write(text)
+    _write_texts({f"{part}.txt": demo_text(part) for part in PARTS}, folder, force, ", or --no-corpus")
 
 
-def _write_data(name: str, folder: str) -> None:
-    from palmette.data.files import write_whole
+def _write_data(name: str, folder: str, force: bool) -> None:
     from palmette.datasets.demo import example_files
 
-    for file, text in example_files(name).items():
-        with write_whole(os.path.join(folder, file)) as out:
-            out.write(text.encode())
+    _write_texts(example_files(name), folder, force)
+
+
+def _write_texts(texts: Mapping[str, str], folder: str, force: bool, otherwise: str = "") -> None:
+    """Write files, and replace files with other content only if `force` is set."""
+    from palmette.data.files import write_whole
+
+    made = {os.path.join(folder, name): text.encode() for name, text in texts.items()}
+    for path, text in made.items():
+        if not force and os.path.exists(path) and Path(path).read_bytes() != text:
+            raise UsageError(
+                f"{path} is another file: choose a folder with --output{otherwise}, or replace it with --force"
+            )
+    for path, text in made.items():
+        with write_whole(path) as out:
+            out.write(text)
 
 
 def _train(console: Console, kind: str, data: Path, target: str, quiet: bool) -> Tagger:

@@ -64,10 +64,10 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, ThreadOpti
         "guess", "format", "label", "decode", "errors", "calibration", "picture", "with", "threads", "json", "quiet",
     )  # fmt: skip
 
-    model: str | None = option(default=None, argument=True, help="The model file.")
-    data: str | None = option(default=None, argument=True, help="Labelled sentences.")
+    model: str | None = option(default=None, argument=True, path="input", help="The model file.")
+    data: str | None = option(default=None, argument=True, path="input", help="Labelled sentences.")
     guess: str | None = option(
-        default=None, metavar="FILE",
+        default=None, metavar="FILE", path="input",
         help="Instead of a model: a file whose last two columns are gold and guess, as for conlleval.",
     )  # fmt: skip
     style: str = option(default="table", choices=STYLES, help="How scores are printed.")
@@ -89,7 +89,7 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, ThreadOpti
         "calibration error, for tokens, spans and sentences.",
     )  # fmt: skip
     picture: str | None = option(
-        default=None, metavar="FILE", group="output",
+        default=None, metavar="FILE", group="output", path="output",
         help="With --calibration: a PNG file for the reliability diagram (needs matplotlib).",
     )  # fmt: skip
 

@@ -17,7 +17,7 @@ class Features(Command):
     """Print a named template set, or check a template file. Without a name: list the sets."""
 
     name: str | None = option(
-        default=None, argument=True,
+        default=None, argument=True, path="input",
         help="pos, chunk, ner, char or ngrams prints that set as a template file; the path of a file checks it.",
     )  # fmt: skip
     order: int = option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from palmette.cli.command import Command, OutputOptions
+from palmette.cli.command import Command, ForceOptions, OutputOptions
 from palmette.cli.common import format_spec
 from palmette.cli.output import report_source
 from palmette.data.formats.spec import FormatSpec
@@ -36,8 +36,10 @@ class CountTables(OutputOptions, Command):
     owners = (HmmOptions, FormatSpec)
     hidden = ("unit", "penn-quotes")
 
-    data: str = option(default="-", argument=True, help="Labelled sentences; `-` is standard input.")
-    output: str = option(default="-", short="o", metavar="FILE", help="The JSON file; `-` is standard output.")
+    data: str = option(default="-", argument=True, path="input", help="Labelled sentences; `-` is standard input.")
+    output: str = option(
+        default="-", short="o", metavar="FILE", path="output", help="The JSON file; `-` is standard output."
+    )
 
     def run(self) -> None:
         spec = format_spec(self.params(FormatSpec))
@@ -55,12 +57,14 @@ class CountTables(OutputOptions, Command):
             logger.info("wrote %s: %s", self.output, about)
 
 
-class MakeModel(OutputOptions, Command):
+class MakeModel(ForceOptions, Command):
     """Make a model file from the tables of a hidden Markov model, for `palmette tag` and the other commands."""
 
     examples = ("hmm model tables.json -o hmm.palm",)
-    tables: str = option(argument=True, help="A JSON file of `palmette hmm count`, or one written by hand.")
-    output: str = option(short="o", metavar="FILE", help="The model file to write.")
+    tables: str = option(
+        argument=True, path="input", help="A JSON file of `palmette hmm count`, or one written by hand."
+    )
+    output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
 
     def run(self) -> None:
         from palmette.data import model_file

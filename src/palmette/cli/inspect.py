@@ -18,7 +18,7 @@ class Inspect(JsonOptions, Command):
     hidden = ("label", "unit", "penn-quotes")
     common = ("top", "label", "data", "card", "json", "quiet")
 
-    model: str = option(argument=True, help="The model file.")
+    model: str = option(argument=True, path="input", help="The model file.")
     top: int = option(default=10, help="Number of the strongest attributes to show for each label.")
     label: list | None = option(
         default=None, repeat=True, metavar="LABEL",
@@ -26,7 +26,7 @@ class Inspect(JsonOptions, Command):
     )  # fmt: skip
     card: bool = option(default=False, group="output", help="Print a model card in Markdown instead of tables.")
     data: str | None = option(
-        default=None, metavar="FILE",
+        default=None, metavar="FILE", path="input",
         help="Labelled sentences, such as the training data: show by how much the model separates gold from other "
         "label sequences, the bounds on mistakes that follow, and how often each latent state is used.",
     )  # fmt: skip

@@ -7,7 +7,7 @@ import time
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from palmette.cli.command import Command, JsonOptions
+from palmette.cli.command import Command, ForceOptions, JsonOptions
 from palmette.cli.common import text_spec
 from palmette.cli.output import Ticker, print_json
 from palmette.data.text import TextSpec
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 SAMPLES = 10  # sentences that are drawn by default
 
 
-class TrainLanguageModel(JsonOptions, Command):
+class TrainLanguageModel(ForceOptions, JsonOptions, Command):
     """Train an n-gram language model with interpolated modified Kneser-Ney smoothing."""
 
     examples = ("lm train text.txt -o text.palm --order 3",)
@@ -31,11 +31,14 @@ class TrainLanguageModel(JsonOptions, Command):
     hidden = ("max-cell",)
 
     files: list = option(
-        argument=True, repeat=True,
+        argument=True, repeat=True, path="input",
         help="Text: one sentence per line, words separated by white space; `-` is standard input.",
     )  # fmt: skip
     output: str = option(
-        short="o", metavar="FILE", help="The model file; if its name ends in .arpa or .arpa.gz, an ARPA file."
+        short="o",
+        metavar="FILE",
+        path="model",
+        help="The model file; if its name ends in .arpa or .arpa.gz, an ARPA file.",
     )
     arpa: bool = option(
         default=False, group="output", help="Write the ARPA format whatever the name; then `-o -` is standard output."
@@ -75,9 +78,9 @@ class ScoreText(JsonOptions, Command):
     owners = (TextSpec,)
     hidden = ("max-cell",)
 
-    model: str = option(argument=True, help="A model file or an ARPA file.")
+    model: str = option(argument=True, path="input", help="A model file or an ARPA file.")
     file: str = option(
-        default="-", argument=True,
+        default="-", argument=True, path="input",
         help="Text: one sentence per line, words separated by white space; `-` is standard input.",
     )  # fmt: skip
     by_sentence: bool = option(
@@ -117,8 +120,10 @@ class Sample(JsonOptions, Command):
     owners = (TextSpec,)
     hidden = ("max-cell",)
 
-    model: str = option(argument=True, help="A model file or an ARPA file.")
-    output: str = option(default="-", short="o", metavar="FILE", help="The file to write; `-` is standard output.")
+    model: str = option(argument=True, path="input", help="A model file or an ARPA file.")
+    output: str = option(
+        default="-", short="o", metavar="FILE", path="output", help="The file to write; `-` is standard output."
+    )
     n: int | None = option(
         default=None, flag="sentences", short="n", low=1,
         help=f"How many (default: {SAMPLES}, or as many as the file of --lengths has).",
@@ -126,13 +131,13 @@ class Sample(JsonOptions, Command):
     seed: int = option(default=1, low=0, help="Equal seeds give equal files.")
     max_length: int = option(default=100, low=1, help="Drop sentences with more words.")
     vocabulary: str | None = option(
-        default=None, metavar="FILE", help="Drop sentences with words that this text does not have."
+        default=None, metavar="FILE", path="input", help="Drop sentences with words that this text does not have."
     )
     lengths: str | None = option(
-        default=None, metavar="FILE", help="Match the histogram of sentence lengths of this text."
+        default=None, metavar="FILE", path="input", help="Match the histogram of sentence lengths of this text."
     )
     new: bool = option(default=False, help="Drop sentences of the training text.")
-    exclude: str | None = option(default=None, metavar="FILE", help="Drop sentences of this text.")
+    exclude: str | None = option(default=None, metavar="FILE", path="input", help="Drop sentences of this text.")
 
     def run(self) -> None:
         from palmette.data.files import check_output

@@ -21,10 +21,10 @@ class SentenceCommand(HelperOptions, Command):
     owners = (FormatSpec,)
     hidden = ("label", "tag-names")
 
-    model: str = option(argument=True, help="The model file.")
+    model: str = option(argument=True, path="input", help="The model file.")
     text: str | None = option(default=None, argument=True, help="The sentence, typed.")
     data: str | None = option(
-        default=None, metavar="FILE",
+        default=None, metavar="FILE", path="input",
         help="A file to take the sentence from instead, such as one with several columns; `-` is standard input.",
     )  # fmt: skip
     sentence: int = option(default=1, low=1, help="Number of the sentence in that file, from 1.")

@@ -31,11 +31,14 @@ class Page(HelperOptions, OutputOptions, Command):
     common = ("output", "data", "sentences", "text", "with", "format", "columns", "quiet")
 
     models: list = option(
-        argument=True, repeat=True, metavar="MODEL", help="Model files of any kind but language models."
+        argument=True, repeat=True, metavar="MODEL", path="input", help="Model files of any kind but language models."
     )
-    output: str = option(short="o", metavar="FILE", help="The HTML file to write.")
+    output: str = option(short="o", metavar="FILE", path="output", help="The HTML file to write.")
     data: str | None = option(
-        default=None, metavar="FILE", help="Labelled sentences, such as test data: scored, and some of them shown."
+        default=None,
+        metavar="FILE",
+        path="input",
+        help="Labelled sentences, such as test data: scored, and some of them shown.",
     )
     sentences: int = option(
         default=20, low=0, high=1000, help="Number of sentences of the data to show, those with errors first."

@@ -25,9 +25,13 @@ class Pick(HelperOptions, EncodingOptions, OutputOptions, Command):
     hidden = ("label", "tag-names")
     common = ("output", "number", "exclude", "by", "diversity", "scores", "with", "format", "columns", "quiet")
 
-    model: str = option(argument=True, help="The model file.")
-    data: str = option(default="-", argument=True, help="Sentences to choose from; `-` is standard input.")
-    output: str = option(default="-", short="o", metavar="FILE", help="Where to write; `-` is standard output.")
+    model: str = option(argument=True, path="input", help="The model file.")
+    data: str = option(
+        default="-", argument=True, path="input", help="Sentences to choose from; `-` is standard input."
+    )
+    output: str = option(
+        default="-", short="o", metavar="FILE", path="output", help="Where to write; `-` is standard output."
+    )
     number: int = option(default=100, low=1, short="n", help="Sentences to pick.")
     by: str = option(default="confidence", choices=MEASURES, group="model", help="What uncertainty is.")
     diversity: float = option(
@@ -36,7 +40,7 @@ class Pick(HelperOptions, EncodingOptions, OutputOptions, Command):
         "of this; with 0 they may be equal.",
     )  # fmt: skip
     exclude: list | None = option(
-        default=None, repeat=True, metavar="FILE",
+        default=None, repeat=True, metavar="FILE", path="input",
         help="Annotated sentences, which count as picked already; repeatable.",
     )  # fmt: skip
     scores: bool = option(

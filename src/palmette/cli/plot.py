@@ -20,8 +20,8 @@ class Plot(OutputOptions, Command):
     classifiers too."""
 
     examples = ("plot chunk.palm -o curve.png", "plot chunk.palm --what weights --label B-NP -o weights.svg")
-    model: str = option(argument=True, help="The model file.")
-    output: str = option(short="o", metavar="FILE", help="The picture to write: .png, .svg or .pdf.")
+    model: str = option(argument=True, path="input", help="The model file.")
+    output: str = option(short="o", metavar="FILE", path="output", help="The picture to write: .png, .svg or .pdf.")
     what: str = option(
         default="curve",
         choices=PICTURES,

@@ -21,7 +21,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 class Serve(HelperOptions, OutputOptions, Command):
     """Serve models over HTTP: JSON for programs, a page for people, corrections and training in the background. It is
-    for this machine alone unless --host says otherwise. It needs `pip install 'palmette[serve]'`."""
+    for this machine alone unless --host says otherwise. It needs the extra `serve`."""
 
     examples = (
         "serve chunk.palm pos.palm --with pos=pos.palm --port 8080",
@@ -30,7 +30,7 @@ class Serve(HelperOptions, OutputOptions, Command):
     common = ("host", "port", "with", "token", "train", "dev", "test", "pool", "threads", "quiet")
 
     models: list = option(
-        argument=True, repeat=True, metavar="MODEL",
+        argument=True, repeat=True, metavar="MODEL", path="input",
         help="Model files, also of CRFsuite, Wapiti and CRF++; NAME=FILE gives a model another name than its file's.",
     )  # fmt: skip
     host: str = option(default="127.0.0.1", help="Address to listen at; 0.0.0.0 is all of this machine's.")
@@ -41,18 +41,35 @@ class Serve(HelperOptions, OutputOptions, Command):
     )  # fmt: skip
     allow_host: list | None = option(
         default=None, repeat=True, metavar="NAME", group="access",
-        help="A name under which the server may be asked besides localhost, such as that of a proxy; repeatable.",
+        help="A name under which the server may be asked besides localhost and addresses, such as that of a proxy; "
+        "repeatable. Without a token, other names are refused.",
     )  # fmt: skip
-    train: str | None = option(default=None, metavar="FILE", group="data", help="Training data, to learn again from.")
-    dev: str | None = option(
-        default=None, metavar="FILE", group="data", help="Development data, which tells whether a new model is better."
+    train: str | None = option(
+        default=None, metavar="FILE", group="data", path="input", help="Training data, to learn again from."
     )
-    test: str | None = option(default=None, metavar="FILE", group="data", help="Test data, for the view of errors.")
+    dev: str | None = option(
+        default=None,
+        metavar="FILE",
+        group="data",
+        path="input",
+        help="Development data, which tells whether a new model is better.",
+    )
+    test: str | None = option(
+        default=None, metavar="FILE", group="data", path="input", help="Test data, for the view of errors."
+    )
     pool: str | None = option(
-        default=None, metavar="FILE", group="data", help="Sentences without labels, to pick from for annotation."
+        default=None,
+        metavar="FILE",
+        group="data",
+        path="input",
+        help="Sentences without labels, to pick from for annotation.",
     )
     corrections: str | None = option(
-        default=None, metavar="FOLDER", group="data", help="Where corrections are kept (default: beside the model)."
+        default=None,
+        metavar="FOLDER",
+        group="data",
+        path="folder",
+        help="Where corrections are kept (default: beside the model).",
     )
     copy: bool = option(
         default=False, group="model",
@@ -68,6 +85,11 @@ class Serve(HelperOptions, OutputOptions, Command):
     )
     max_connections: int = option(default=1024, low=1, group="limits", help="Most connections at a time.")
 
+    max_client_connections: int = option(
+        default=256, low=1, group="limits",
+        help="Most connections of one client address at a time; raise it behind a proxy, where all have one address.",
+    )  # fmt: skip
+
     def run(self) -> None:
         try:
             from palmette.serve.run import address_of, listening, serve
@@ -75,7 +97,7 @@ class Serve(HelperOptions, OutputOptions, Command):
             if (error.name or "").split(".")[0] not in ("starlette", "uvicorn", "httptools"):
                 raise
             raise UsageError(f"{error.name} is missing: pip install 'palmette[serve]'") from None
-        token = self.token or os.environ.get(TOKEN) or None
+        token = self.token if self.token is not None else os.environ.get(TOKEN)
         app = self._app(token)
         listener = listening(self.host, self.port)
         address = address_of(listener, self.host)
@@ -107,7 +129,8 @@ class Serve(HelperOptions, OutputOptions, Command):
         source = Source(named_models(self.models), pairs(self.with_, "--with"), given, self.corrections, self.copy)
         limits = Limits(
             body=self.max_body, tokens=self.max_tokens, seconds=self.timeout, connections=self.max_connections,
-            sentence=min(self.max_tokens, Limits().sentence),
+            sentence=min(self.max_tokens, Limits().sentence), client_connections=self.max_client_connections,
         )  # fmt: skip
-        hosts = (*LOOPBACK, *(self.allow_host or ())) if self.host in LOOPBACK or self.allow_host else None
+        open_to_all = token is not None and self.host not in LOOPBACK and not self.allow_host
+        hosts = None if open_to_all else (*LOOPBACK, self.host, *(self.allow_host or ()))
         return create_app(source=source, limits=limits, token=token, hosts=hosts, threads=self.threads)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
@@ -31,12 +30,15 @@ class Synth(JsonOptions, Command):
     output, as fractions of 1."""
 
     output: str = option(
-        default="-", short="o", metavar="FILE", help="The file of training data; `-` is standard output."
+        default="-", short="o", metavar="FILE", path="output", help="The file of training data; `-` is standard output."
     )
     dev: str | None = option(
-        default=None, metavar="FILE", help="A second file, for development: same model, other random numbers."
+        default=None,
+        metavar="FILE",
+        path="output",
+        help="A second file, for development: same model, other random numbers.",
     )
-    test: str | None = option(default=None, metavar="FILE", help="A third file, for testing.")
+    test: str | None = option(default=None, metavar="FILE", path="output", help="A third file, for testing.")
     sequences: int = option(default=3000, help="Sequences of training data.")
     dev_sequences: int | None = option(
         default=None, help="Sequences in the development file (default: as many as for training)."
@@ -56,7 +58,7 @@ class Synth(JsonOptions, Command):
         help="Number of symbols (default: 2, or the number of columns of the emission table).",
     )  # fmt: skip
     emission: str | None = option(
-        default=None, metavar="FILE", group="model",
+        default=None, metavar="FILE", group="model", path="input",
         help="File of P(symbol|state): one line per state, one column per symbol.",
     )  # fmt: skip
 
@@ -105,8 +107,7 @@ def _check_files(files: dict[str, str], json: bool) -> None:
     standard = [part for part, file in files.items() if file in ("-", "/dev/stdout")]
     if json and standard:
         raise UsageError("--json prints to standard output: write the data to a file, with -o FILE")
-    places = [os.path.realpath(file) if file != "-" else file for file in files.values()]
-    if len(standard) > 1 or len(set(places)) < len(places):
+    if len(standard) > 1:
         raise UsageError("training, development and test data need a file each")
     for file in files.values():
         check_output(file)

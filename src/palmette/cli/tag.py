@@ -44,18 +44,18 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
         "threads", "quiet",
     )  # fmt: skip
 
-    model: str = option(argument=True, help="The model file.")
+    model: str = option(argument=True, path="input", help="The model file.")
     data: str = option(
-        default="-", argument=True,
+        default="-", argument=True, path="input",
         help="What to tag: columns, CoNLL-U, attributes, JSON lines or annotated texts as in training, or raw text; "
         "`-` is standard input.",
     )  # fmt: skip
     more: list | None = option(
-        default=None, argument=True, repeat=True, metavar="FILE",
+        default=None, argument=True, repeat=True, metavar="FILE", path="input",
         help="Further files: each is written to a file of the same name in the folder of -o.",
     )  # fmt: skip
     output: str = option(
-        default="-", short="o", metavar="FILE|FOLDER/",
+        default="-", short="o", metavar="FILE|FOLDER/", path="output",
         help="Where to write; `-` is standard output. In a folder, files that are done are not done again.",
     )  # fmt: skip
     text: str | None = option(default=None, help="A sentence to tag instead of a file.")

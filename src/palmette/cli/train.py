@@ -6,7 +6,7 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
-from palmette.cli.command import Command, JsonOptions
+from palmette.cli.command import Command, ForceOptions, JsonOptions
 from palmette.cli.common import forbidden_pairs, format_spec
 from palmette.cli.compact import log_compact
 from palmette.cli.compaction import MOST_LOSS
@@ -29,11 +29,12 @@ FIXED = (
 )  # fmt: skip
 
 
-class Train(JsonOptions, Command):
+class Train(ForceOptions, JsonOptions, Command):
     """Train a tagger from a labelled file."""
 
     examples = ("train train.txt -o chunk.palm --dev dev.txt", "train train.conllu -o pos.palm --learner crf")
     owners = (TaggerOptions, FormatSpec)
+    updates = ("resume",)
     hidden = ("unit", "penn-quotes", "candidates")
     common = (
         "output", "dev", "learner", "features", "template", "latent", "passes", "patience", "format", "label",
@@ -41,16 +42,16 @@ class Train(JsonOptions, Command):
     )  # fmt: skip
 
     data: list = option(
-        argument=True, repeat=True,
+        argument=True, repeat=True, path="input",
         help="Labelled sentences in one or more files: columns, CoNLL-U, CRFsuite attributes, JSON lines, or files of "
         "annotators; `-` is standard input, gzip is fine.",
     )  # fmt: skip
-    output: str = option(short="o", metavar="FILE", help="The model file to write.")
+    output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
     dev: str | None = option(
-        default=None, metavar="FILE", help="Development file: the pass with the best score on it is kept."
+        default=None, metavar="FILE", path="input", help="Development file: the pass with the best score on it is kept."
     )
     resume: str | None = option(
-        default=None, metavar="MODEL", group="training",
+        default=None, metavar="MODEL", group="training", path="input",
         help="Continue training this model, also with new data, labels and attributes; its options are kept.",
     )  # fmt: skip
     checkpoint: bool = option(
@@ -71,7 +72,7 @@ class Train(JsonOptions, Command):
     )  # fmt: skip
     prune: bool = option(default=False, group="output", help="Leave out attributes whose weights are all zero.")
     plot: str | None = option(
-        default=None, metavar="FILE", group="output",
+        default=None, metavar="FILE", group="output", path="output",
         help="Draw the learning curve to this file: .png, .svg or .pdf (needs matplotlib).",
     )  # fmt: skip
     page: bool = option(

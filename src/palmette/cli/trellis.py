@@ -16,7 +16,7 @@ class DrawTrellis(SearchOptions, BiasOptions, JsonOptions, SentenceCommand):
     examples = ('trellis pos.palm "Time flies like an arrow." --svg flies.svg',)
     common = ("svg", "top", "data", "sentence", "with", "search", "beam", "format", "columns", "json", "quiet")
 
-    svg: str | None = option(default=None, metavar="FILE", help="Write a picture in SVG to this file.")
+    svg: str | None = option(default=None, metavar="FILE", path="output", help="Write a picture in SVG to this file.")
     top: int = option(default=10, low=1, help="Number of labels (states) to show: those nearest to the best path.")
 
     def run(self) -> None:

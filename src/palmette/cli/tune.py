@@ -39,9 +39,9 @@ class Tune(TuningOptions, JsonOptions, Command):
         "quiet",
     )  # fmt: skip
 
-    data: str = option(argument=True, help="Labelled sentences, as of `palmette train`.")
+    data: str = option(argument=True, path="input", help="Labelled sentences, as of `palmette train`.")
     dev: str | None = option(
-        default=None, metavar="FILE",
+        default=None, metavar="FILE", path="input",
         help="Development file to score on (default: a tenth of the sentences is held out, or --dev-share of them).",
     )  # fmt: skip
     try_: list | None = option(

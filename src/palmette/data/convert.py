@@ -16,7 +16,7 @@ import numpy as np
 from palmette.data.annotations.files import labelling_of, stream_documents, writable
 from palmette.data.annotations.notes import MOST_PLACES, Notes
 from palmette.data.corpus import Corpus
-from palmette.data.files import FilePath
+from palmette.data.files import FilePath, check_apart
 from palmette.data.formats.labelling import check_labels
 from palmette.data.formats.registry import load_format, stream_corpus
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
@@ -111,6 +111,7 @@ def convert_file(
     become iobes. output_format: columns, jsonl, conllu, attributes, prodigy, labelstudio, doccano or brat; None: as the
     input. spec: how to read the file, if its name and first lines do not show it. output_encoding: another one than
     that of the file. report: is filled with what was repaired, changed and lost; otherwise losses are logged."""
+    check_apart([target], [source])
     found = (spec or FormatSpec()).resolved(source)
     format = output_format or found.format
     if output_format is None and to is None and format not in ANNOTATORS:

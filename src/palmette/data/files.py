@@ -7,7 +7,8 @@ directly. Errors of the operating system become a DataError that names the file 
 
 If the reader of a pipe ends (`palmette tag ... | head -1`), writing to standard output raises BrokenPipeError, and
 standard output already points to the null device, so that nothing more is printed when Python flushes it at exit. The
-command line catches BrokenPipeError, prints nothing, and exits.
+command line catches BrokenPipeError, prints nothing, and exits; a command that writes files too goes on
+(`outlast_reader`). On a terminal, control characters are escaped.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ import errno
 import gzip
 import io
 import os
+import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from palmette.data.temporary import Temporary
-from palmette.errors import DataError
+from palmette.errors import DataError, UsageError
 
 FilePath: TypeAlias = str | os.PathLike[str]
 
@@ -200,6 +202,39 @@ def check_output(path: FilePath) -> None:
         _target(name)
 
 
+def check_apart(outputs: Iterable[FilePath], inputs: Iterable[FilePath]) -> None:
+    """Raise UsageError if an output is the same file as an input or as another output, also by links.
+
+    Call it before anything is read: a file that is replaced by its own result is lost.
+    """
+    read = {_identity(name, 0): name for name in (str(os.fspath(each)) for each in inputs)}
+    written: dict[object, str] = {}
+    for each in outputs:
+        name = os.fspath(each)
+        found = _identity(name, None)
+        if found is None:
+            continue
+        if found in read:
+            one = "" if read[found] == name else f", the same file as {shown(read[found])},"
+            raise UsageError(f"{name}{one} is read and would be replaced: choose another name for the output")
+        if found in written:
+            raise UsageError(f"{written[found]} and {name} are one file: choose different names for the outputs")
+        written[found] = name
+
+
+def _identity(name: str, standard: int | None) -> object:
+    """What tells whether two names are the same file: device and inode, or the path of a file that does not exist.
+
+    None for folders, devices, pipes, and `-`, unless `standard` is the descriptor of a redirected file."""
+    try:
+        if _is_standard(name) and standard is None:
+            return None
+        found = os.fstat(standard) if standard is not None and _is_standard(name) else os.stat(name)
+    except (OSError, ValueError):
+        return None if _is_standard(name) else os.path.realpath(name.replace("\0", ""))
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
 @contextlib.contextmanager
 def write_whole(path: FilePath, *, sync: bool = False) -> Iterator[BinaryIO]:
     """A binary file to write to, which appears under its name complete or not at all.
@@ -284,7 +319,7 @@ def _standard_output() -> Iterator[BinaryIO]:
     try:
         sys.stdout.flush()  # earlier output comes first
     except BrokenPipeError:
-        _silence(sys.stdout.fileno())
+        silence(sys.stdout.fileno())
         raise
     try:
         fd = sys.stdout.fileno()
@@ -294,6 +329,20 @@ def _standard_output() -> Iterator[BinaryIO]:
         return
     with _stream(fd, "<stdout>", keep=True) as out:
         yield out
+
+
+_outlasting = False
+_CONTROLS = re.compile(rb"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
+
+
+def _escape(found: re.Match[bytes]) -> bytes:
+    return b"\\u00%02x" % found[0][-1]
+
+
+def outlast_reader(outlasting: bool) -> None:
+    """Whether writing to standard output goes on, to nowhere, after its reader has ended: there are files to write."""
+    global _outlasting
+    _outlasting = outlasting
 
 
 class _Output(io.FileIO):
@@ -307,22 +356,33 @@ class _Output(io.FileIO):
         super().__init__(fd, "wb", closefd=False)
         self.file = file
         self.muted = False
+        self.escaped = file == "<stdout>" and os.isatty(fd)
+
+    def _write_visible(self, data: Any) -> int:
+        """Write to a terminal, which would obey control characters."""
+        left = memoryview(_CONTROLS.sub(_escape, bytes(data)))
+        while left:
+            left = left[super().write(left) :]
+        return memoryview(data).nbytes
 
     def write(self, data: Any, /) -> int:
         if self.muted:
             return memoryview(data).nbytes
         try:
-            return super().write(data)
+            return self._write_visible(data) if self.escaped else super().write(data)
         except BrokenPipeError as error:
             if self.file != "<stdout>":
                 raise _failure(error, "cannot write", self.file) from error
-            _silence(self.fileno())
-            raise
+            silence(self.fileno())
+            if not _outlasting:
+                raise
+            return memoryview(data).nbytes
         except OSError as error:
             raise _failure(error, "cannot write", self.file) from error
 
 
-def _silence(fd: int) -> None:
+def silence(fd: int) -> None:
+    """Let a descriptor lead to the null device."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, fd)
     os.close(null)

@@ -71,7 +71,8 @@ def column_of(ids: list[int], types: Mapping[Any, int], place: Callable[[int], s
 class Columns:
     """Tokens as words or tuples. Cells are checked at the end, once per type."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self.most = most  # columns that a model was trained on; None: any number
         self.width = 0  # 0: words
         self.kinds: frozenset[type] = frozenset()  # types of tokens that need no check of their own
         self.numbers: list[defaultdict[Any, int]] = []
@@ -79,7 +80,7 @@ class Columns:
 
     def add(self, tokens: Sequence[Any], s: int) -> None:
         if not self.numbers:
-            self.width = 0 if isinstance(tokens[0], str) else len(self._cells(tokens[0], f"X[{s}][0]"))
+            self.width = 0 if isinstance(tokens[0], str) else self._first_width(tokens[0], f"X[{s}][0]")
             self.kinds = frozenset((str,)) if self.width == 0 else frozenset((tuple, list))
             self.numbers = [defaultdict(count().__next__) for _ in range(self.width or 1)]
             self.ids = [[] for _ in range(self.width or 1)]
@@ -93,6 +94,17 @@ class Columns:
                 ids.extend(map(numbers.__getitem__, column))
             except TypeError:
                 self._complain(tokens, s)
+
+    def _first_width(self, token: Any, name: str) -> int:
+        """The number of columns of the first token, which is that of all."""
+        cells = self._cells(token, name)
+        if self.most is not None and len(cells) > self.most:
+            known = "column 0" if self.most == 1 else f"columns 0 to {self.most - 1}"
+            raise DataError(
+                f"{name} has {counted(len(cells), 'column')}, and the model was trained on {self.most} ({known})",
+                hint=f"leave out the columns that follow: column {self.most} is {cells[self.most]!r} here",
+            )
+        return len(cells)
 
     def _check(self, tokens: Sequence[Any], s: int) -> None:
         for i, token in enumerate(tokens):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Number
+from numbers import Number, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,6 +32,7 @@ from palmette.kernels.core.index import FeatureIndex
 
 MODES = ("auto", "columns", "attributes")
 NO_TEMPLATES = "templates read columns of strings: leave features and template out to learn from vectors"
+NO_WEIGHT = "the sample weights of all sentences are 0: there is nothing to learn from"
 _T = TypeVar("_T")
 
 
@@ -58,12 +59,7 @@ class Items:
 
     def weights(self, given: Sequence[float]) -> np.ndarray:
         """Weights of the sentences of the data as those of the corpus, f32[S]."""
-        weight = np.asarray(given, np.float32)
-        if weight.shape != (self.size,):
-            raise DataError(f"{counted(weight.size, 'sample weight')} for {counted(self.size, 'sentence')}")
-        if not np.all(np.isfinite(weight)) or np.any(weight < 0):
-            raise DataError("sample weights must be finite and not negative")
-        return weight[self.places]
+        return sample_weights(given, self.size, "sentence")[self.places]
 
 
 @dataclass(frozen=True)
@@ -74,6 +70,22 @@ class Reading:
     index: FeatureIndex | None = None  # of a model: ready-made attributes become its numbers, and names are not kept
     widths: Mapping[str, int] | None = None  # of vectors, that the model was trained on
     numbers: LabelNumbers | None = None  # what whole numbers stand for, if labels may be that
+    columns: int | None = None  # that the model was trained on: tokens may not have more
+
+
+def sample_weights(given: Sequence[float], size: int, unit: str) -> np.ndarray:
+    """Weights f32[size], one per unit, which must be numbers."""
+    values = np.asarray(given)
+    if values.dtype.kind not in NUMBERS:
+        bad = next((k for k, value in enumerate(values.flat) if not isinstance(value, Real)), None)
+        if bad is not None:
+            raise DataError(f"sample_weight[{bad}] is {type_of(values.flat[bad])}: a weight is a number")
+    weight = values.astype(np.float32)
+    if weight.shape != (size,):
+        raise DataError(f"{counted(weight.size, 'sample weight')} for {counted(size, unit)}")
+    if not np.all(np.isfinite(weight)) or np.any(weight < 0):
+        raise DataError("sample weights must be finite and not negative")
+    return weight
 
 
 def corpus_from_items(
@@ -84,11 +96,12 @@ def corpus_from_items(
     index: FeatureIndex | None = None,
     widths: Mapping[str, int] | None = None,
     numbers: LabelNumbers | None = None,
+    columns: int | None = None,
     first: int = 0,
 ) -> Items:
     """Sentences X, and their labels y, as a corpus; the module describes X, `Reading` the options. `first`: the number
     of the first sentence, in messages, if X is a part of the data."""
-    reading = Reading(mode, index, widths, numbers)
+    reading = Reading(mode, index, widths, numbers, columns)
     if mode not in MODES:
         raise UsageError(f"unknown mode {mode!r}: choose {', '.join(MODES)}")
     check_sentences(X, "X")
@@ -149,7 +162,7 @@ def _builder(tokens: Any, name: str, reading: Reading) -> Columns | AttributeBlo
             raise DataError(
                 f"{name} is a row of a matrix: a token is a string or a tuple of strings", hint=NO_TEMPLATES
             )
-        return Columns()
+        return Columns(reading.columns)
     if mode == "auto" and (isinstance(token, str | tuple) or string_row(token)):
         return Columns()
     names = NewNames() if reading.index is None else KnownNames(reading.index)

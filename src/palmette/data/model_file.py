@@ -20,6 +20,7 @@ mapped keeps the old one. `load(copy=True)` does not map.
 
 from __future__ import annotations
 
+import io
 import json
 import mmap
 import os
@@ -90,6 +91,19 @@ def save(
     `meta` holds JSON values with strings as keys, and NumPy scalars, which become numbers.
     """
     check_output(path)
+    pieces = _pieces(arrays, meta)
+    with files.write_whole(path, sync=sync) as out:
+        for piece in pieces:
+            out.write(piece)
+
+
+def to_bytes(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> bytes:
+    """The bytes that `save` writes."""
+    return b"".join(_pieces(arrays, meta))
+
+
+def _pieces(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> list[bytes | memoryview]:
+    """The content of a model file, piece by piece."""
     named = sorted(((name, *_storable(name, array)) for name, array in arrays.items()), key=_place)
     # NaN and infinities are written as Python's JSON does: a strange number in a training log is no reason
     # to lose the model.
@@ -102,11 +116,7 @@ def save(
         "crc32": _checksum(text, views),
     }
     header = header_bytes(metadata, named)
-    with files.write_whole(path, sync=sync) as out:
-        out.write(len(header).to_bytes(8, "little"))
-        out.write(header)
-        for view in views:
-            out.write(view)
+    return [len(header).to_bytes(8, "little"), header, *views]
 
 
 def _storable(name: str, array: NDArray[Any]) -> tuple[str, NDArray[Any]]:
@@ -159,13 +169,23 @@ def load(
     """
     file = os.fspath(path)
     with _opened(file) as raw:
-        size = os.fstat(raw.fileno()).st_size
-        header, start = read_header(raw, size, task, file)
-        metadata = checked_metadata(header.pop(METADATA, None), file)
-        entries = [checked_entry(name, value, file) for name, value in header.items()]
-        check_tiling(entries, start, size, file)
-        meta = parse_object(metadata["meta"], "metadata", file)
-        mapped: Any = _copied(raw, size, file) if copy else _mapped(raw, size, file)
+        return _loaded(raw, os.fstat(raw.fileno()).st_size, task, file, verify=verify, copy=copy)
+
+
+def from_bytes(data: bytes, task: str, source: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """As `load`, from the bytes of a model file; `source` names them in messages."""
+    return _loaded(io.BytesIO(data), len(data), task, source, verify=True, copy=True)
+
+
+def _loaded(
+    raw: BinaryIO, size: int, task: str, file: str, *, verify: bool, copy: bool
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    header, start = read_header(raw, size, task, file)
+    metadata = checked_metadata(header.pop(METADATA, None), file)
+    entries = [checked_entry(name, value, file) for name, value in header.items()]
+    check_tiling(entries, start, size, file)
+    meta = parse_object(metadata["meta"], "metadata", file)
+    mapped: Any = _copied(raw, size, file) if copy else _mapped(raw, size, file)
     if verify and "crc32" in metadata:
         found = _checksum(metadata["meta"], [memoryview(mapped)[start:]])
         if found != metadata["crc32"]:

@@ -18,7 +18,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath, shown
 from palmette.data.formats.registry import CheckedParser, load_format, stream_corpus
 from palmette.data.formats.spec import FormatSpec
-from palmette.data.items import corpus_from_items
+from palmette.data.items import NO_WEIGHT, corpus_from_items
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.scratch import Scratch, ScratchFile
 from palmette.data.stream import Cut, cut_blocks
@@ -141,6 +141,7 @@ class ItemSource:
         self.vectors: dict[str, int] | None = None
         self.file: ScratchFile | None = None
         self.kept: list[Kept] = []
+        self.weightless = weights is not None  # whether all weights so far are 0
 
     def pieces(self) -> Iterator[Any]:
         if self.file is not None:
@@ -156,7 +157,16 @@ class ItemSource:
                 self.kept.append(Kept(0, self.file.append(data), len(data)))
                 yield corpus
             if read < SENTENCES:
+                self._check_weights(done)
                 return
+
+    def _check_weights(self, sentences: int) -> None:
+        """An error after the last sentence if there are more weights, or if all of them are 0."""
+        weights = self.given[2]
+        if weights is not None and next(weights, None) is not None:
+            raise DataError(f"there are more sample weights than sentences, {sentences:,}")
+        if self.weightless and self.kept:
+            raise DataError(NO_WEIGHT)
 
     def _next(self, done: int) -> tuple[Corpus | None, int]:
         """The corpus of the next sentences, after so many, and how many they are."""
@@ -167,6 +177,7 @@ class ItemSource:
         corpus = items.corpus
         if weights is not None:
             corpus.weight = items.weights(list(islice(weights, len(some))))
+            self.weightless = self.weightless and not corpus.weight.any()
         if not corpus.n_sentences:
             return None, len(some)
         if self.vectors is None:

@@ -7,6 +7,7 @@ A process that is killed cannot delete its temporary file. Each one is locked by
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import stat
@@ -54,7 +55,7 @@ class Temporary:
         os.replace(self.path, target)
         self._unlock()
         if sync:
-            _sync_folder(self.folder)
+            sync_folder(self.folder)
 
     def discard(self) -> None:
         """Delete the file, if it still has its temporary name."""
@@ -106,7 +107,20 @@ def _keep_owner_and_mode(temporary: str, old: os.stat_result) -> None:
     os.chmod(temporary, stat.S_IMODE(old.st_mode))
 
 
-def _sync_folder(folder: str) -> None:
+def lock_file(fd: int, *, wait: bool = True) -> None:
+    """Lock an open file until it is closed. Without `wait`, OSError if another process has locked it. On file systems
+    and platforms without locks, nothing is locked."""
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+            raise
+
+
+def sync_folder(folder: str) -> None:
+    """Wait until the names of a folder's files are on disk."""
     # The name is on disk only when its folder is; some file systems refuse, which is no error.
     with contextlib.suppress(OSError):
         fd = os.open(folder, os.O_RDONLY)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from palmette.data.files import FilePath, shown, write_whole
+from palmette.data.files import FilePath, check_apart, shown, write_whole
 from palmette.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def tag_table(
 ) -> int:
     """Tag a Parquet, Arrow or Feather file in batches; the target has the same format, and is written whole or not at
     all. Returns the number of tokens."""
+    check_apart([target], [source])
     if any(options.values()):
         raise UsageError(f"{', '.join(name for name, value in options.items() if value)}: not for tables")
     n = 0

@@ -8,13 +8,34 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
+
 from palmette.errors import not_fitted
 from palmette.options.declare import Option, Options, UnknownOption, Value
 from palmette.options.unknown import unknown_parameter
 
 
+class PerSentence(list[Any]):
+    """A list with a list per sentence. NumPy makes an array of one dimension of it whose elements are these lists, also
+    if all of them have the same length: scikit-learn joins the predictions of folds as arrays."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        made = np.empty(len(self), object)
+        for k, own in enumerate(self):
+            made[k] = own
+        return made if dtype is None else made.astype(dtype)
+
+
 class Estimator(Options):
     """Base of the estimators. Parameters are declared options; see options/declare.py."""
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None, target_tags=TargetTags(required=True), classifier_tags=ClassifierTags(),
+            input_tags=InputTags(one_d_array=True, two_d_array=False, string=True, dict=True),
+        )  # fmt: skip
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with `deep` also those of a learner, search or state space, as `learner__nbest`."""

@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from palmette.data.files import FilePath, write_whole
+from palmette.data.files import FilePath, check_apart, write_whole
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError, PalmetteError, UsageError, counted
 
@@ -88,7 +88,7 @@ def tag_files(
     options: those of `Tagger.tag_file`. A file that cannot be tagged does not keep the others from it."""
     inputs, where = inputs_of(sources), os.path.abspath(os.fspath(folder))
     job = Job(os.path.abspath(str(os.fspath(model))), _checksum(os.fspath(model)), spec, options)
-    _check_targets(inputs, where)
+    _check_targets(inputs, where, job.model)
     os.makedirs(os.path.join(where, RECORDS), exist_ok=True)
     states = {source: _state(job, source, target_of(source, where)) for source in inputs}
     to_do = [source for source in inputs if states[source] != "done"]
@@ -110,16 +110,15 @@ def tag_files(
     return Tagged(done, len(inputs) - len(to_do), renewed, tokens, failed)
 
 
-def _check_targets(inputs: Sequence[str], folder: str) -> None:
-    """UsageError if two inputs have the same output, or an input is its own."""
+def _check_targets(inputs: Sequence[str], folder: str, model: str) -> None:
+    """UsageError if two inputs have the same output, or an output is an input or the model."""
     seen: dict[str, str] = {}
     for source in inputs:
         target = target_of(source, folder)
-        if target == source:
-            raise UsageError(f"{source} would be overwritten: choose another folder for the outputs")
         if target in seen:
             raise UsageError(f"{seen[target]} and {source} would both be written to {target}")
         seen[target] = source
+    check_apart(seen, [model, *inputs])
 
 
 def _checksum(path: Any) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from palmette.data.corpus import Corpus, column_of_types
-from palmette.data.files import FilePath
+from palmette.data.files import FilePath, check_apart
 from palmette.data.formats.classified import (
     ClassifiedSentence,
     check_classified_output,
@@ -218,6 +218,7 @@ class Classifier(ClassifierOptions, Estimator):
         """Write the class and score of each sentence of a file, in blocks; returns the number of sentences. `format`
         and `output`: see data/formats/classified.py; `structures` writes the latent tags of each view too; `spec` has
         the encoding of the source, which is that of the target unless `output_encoding` is another one."""
+        check_apart([target], [source])
         check_classified_output(output)
 
         def work(sentences: list[ClassifiedSentence]) -> Processed:

@@ -25,7 +25,7 @@ from palmette.data.labels.mask import check_feasible
 from palmette.data.normal_form import NONE
 from palmette.display import drawn_by
 from palmette.errors import DataError, not_fitted
-from palmette.estimators.base import Estimator
+from palmette.estimators.base import Estimator, PerSentence
 from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
 from palmette.kernels.chain.marginals import decode_marginal
 from palmette.options.chain import ChainSettings
@@ -116,7 +116,7 @@ class HMM(HmmOptions, Estimator):
             raise OptionError("decode", f"there is no {decode!r}; choose one of {', '.join(DECODINGS)}")
         items = self._items(X)
         found = self.model_.decode(self._readable(items.corpus), decode)
-        return self._named(found.labels, items)
+        return PerSentence(self._named(found.labels, items))
 
     def predict_marginal(self, X: Iterable[Any]) -> tuple[list[list[str]], list[list[float]]]:
         """Of each token the label that is most probable given the whole sentence, and that probability."""

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from palmette.data.files import FilePath, shown
-from palmette.data.items import corpus_from_items
+from palmette.data.items import corpus_from_items, sample_weights
 from palmette.display import drawn_by
 from palmette.errors import DataError, ModelError, UsageError, counted, not_fitted
 from palmette.estimators.base import Estimator
@@ -139,12 +139,15 @@ class LinearClassifier(TrainingOptions, Estimator):
         return np.asarray(self.classes_[self._scores(rows).argmax(axis=1)])
 
     def predict_proba(self, X: Iterable[Any]) -> np.ndarray:
-        """The probability of each label f64[rows, labels]: exp(score) over the sum of all. A perceptron's scores were
-        not learnt as such."""
-        learner = cast(Learner, self.__options__["learner"].variant(self.learner))
-        if not learner.probabilistic:
-            raise UsageError(f"predict_proba: the scores of the {learner.kind} are not probabilities; use crf")
-        scores = self.decision_function(X)
+        """The probability of each label f64[rows, labels]: exp(score / temperature) over the sum of all. For learners
+        other than crf, training with development data fits the temperature."""
+        scores = self.decision_function(X) / self.tagger_.temperature_
+        if not self.tagger_.calibrated_:
+            kind = self.tagger_.model_.settings.chosen_learner.kind
+            raise UsageError(
+                f"predict_proba: the scores of the {kind} are not calibrated, so there are no probabilities; train "
+                "with development data (dev=(X, y)), or use crf"
+            )
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
@@ -153,9 +156,10 @@ class LinearClassifier(TrainingOptions, Estimator):
         self._fitted()
         rows, gold = self._labelled(X, y)
         guess = self._predicted(rows)
-        if sample_weight is not None and len(sample_weight) != len(rows):
-            raise DataError(f"{counted(len(sample_weight), 'sample weight')} for {counted(len(rows), 'row')}")
-        return float(np.average(guess == gold, weights=sample_weight))
+        weight = None if sample_weight is None else sample_weights(sample_weight, len(rows), "row")
+        if weight is not None and not weight.any():
+            raise DataError("the sample weights of all rows are 0")
+        return float(np.average(guess == gold, weights=weight))
 
     # Keeping
 

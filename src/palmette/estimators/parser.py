@@ -16,7 +16,7 @@ import numpy as np
 
 from palmette.data.analysed import Arcs, ParsedSentence
 from palmette.data.candidate import Candidate, Parse
-from palmette.data.files import FilePath
+from palmette.data.files import FilePath, check_apart
 from palmette.data.formats.conllu import read_treebank, stream_treebank, treebank_bytes
 from palmette.data.formats.conllu_nbest import nbest_treebank_bytes
 from palmette.data.stream import BLOCK, Processed, process_file
@@ -24,7 +24,7 @@ from palmette.data.text import PLAIN, TextSpec
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, Word, treebank_from_sentences
 from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError, counted
-from palmette.estimators.base import Estimator
+from palmette.estimators.base import Estimator, PerSentence
 from palmette.evaluation.attachment import AttachmentScores, score_trees
 from palmette.options.declare import OptionError
 from palmette.options.search import Beam
@@ -156,7 +156,7 @@ class Parser(ParserOptions, Estimator):
         found = self.parse(sentences)
         names = found.relations.cells()
         heads = found.heads.tolist()
-        return [list(zip(heads[a:b], names[a:b], strict=True)) for a, b in pairwise(found.offset.tolist())]
+        return PerSentence(list(zip(heads[a:b], names[a:b], strict=True)) for a, b in pairwise(found.offset.tolist()))
 
     def nbest(self, sentences: Sentences, n: int = 5, *, beam: int | None = None) -> list[list[Parse]]:
         """At most n different trees of each sentence, best first, as candidates with output, score and probability
@@ -233,6 +233,7 @@ class Parser(ParserOptions, Estimator):
         written as it was read. `prepare` changes a block before it is parsed (tags it, for example), and `fields` are
         the fields that it changes. `spec`: the encoding of the source, which is that of the target unless
         `output_encoding` is another one."""
+        check_apart([target], [source])
         model, width, changed = self._fitted(), self._width(beam), ("head", "deprel", *fields)
 
         def work(treebank: Treebank) -> Processed:
@@ -258,6 +259,7 @@ class Parser(ParserOptions, Estimator):
     ) -> int:
         """Write the n best trees of each sentence of a CoNLL-U file, with comments `# nbest` and `# score`; returns the
         number of words. The options are those of `parse_file`."""
+        check_apart([target], [source])
         changed = tuple(fields)
 
         def work(treebank: Treebank) -> Processed:
@@ -331,8 +333,23 @@ def _labelled(sentences: Sentences, trees: Iterable[Tree] | None = None) -> Tree
                 f"sentence {s + 1} has {counted(len(words), 'word')} and its tree "
                 + counted(len(tree), "(head, relation) pair")
             )
+        for i, arc in enumerate(tree):
+            if not _is_arc(arc):
+                raise DataError(
+                    f"sentence {s + 1}, word {i + 1}: {arc!r} where a pair (head, relation) is expected",
+                    hint="tags belong to the words: (form, upos); heads count from 1, and 0 is the root",
+                )
         made.append([_with_arc(word, arc) for word, arc in zip(words, tree, strict=True)])
     return treebank_from_sentences(made)
+
+
+def _is_arc(arc: Any) -> bool:
+    """Whether it is a pair of a head, which is a whole number or its digits, and a relation."""
+    if isinstance(arc, str) or not isinstance(arc, Sequence | np.ndarray) or len(arc) != 2:
+        return False
+    head, relation = arc
+    whole = isinstance(head, int | np.integer) and not isinstance(head, bool)
+    return (whole or (isinstance(head, str) and head.isdecimal())) and isinstance(relation, str)
 
 
 def _with_arc(word: Word, arc: tuple[int, str]) -> dict[str, Any]:

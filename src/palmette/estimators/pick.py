@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.files import FilePath
+from palmette.data.files import FilePath, check_apart
 from palmette.data.formats.excerpt import noted, sentence_texts
 from palmette.data.formats.registry import stream_corpus
 from palmette.data.formats.spec import FormatSpec
@@ -167,6 +167,7 @@ def pick_file(
     """Write the sentences of a file that are most worth annotating, best first, in the format of the file. `options`
     are the other fields of `PickRequest`; progress is called with the number of tokens that are read."""
     request = PickRequest(n=n, **options)
+    check_apart([target], [source, *request.exclude])
     _check(n, request.diversity)
     spec = tagger.spec_for(source, request.spec).resolved(source)
     known, pool, texts = _excluded(tagger, request), Pool(), []

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
@@ -22,11 +21,11 @@ from palmette.data.labels.numbers import label_numbers
 from palmette.data.labels.partial import mark_partial_labels
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import DataError, UsageError
-from palmette.estimators.base import Estimator
+from palmette.estimators.base import Estimator, PerSentence
 from palmette.estimators.tagger_compact import Compacting
 from palmette.estimators.tagger_confidence import Confidences
 from palmette.estimators.tagger_files import TaggedFiles
-from palmette.estimators.tagger_items import PythonData
+from palmette.estimators.tagger_items import PythonData, about_data
 from palmette.estimators.tagger_large import LargeData
 from palmette.estimators.tagger_shards import ShardedFiles
 from palmette.estimators.tagger_views import Views
@@ -49,7 +48,7 @@ KEPT = (
     "vectors",
     "temperature",
 )  # what is known about a model that learns more
-FEW = 4  # sentences that are tagged one by one
+FEW = 128  # sentences up to which a list is tagged one by one: by the session, which is faster on short lists
 
 
 class Tagger(
@@ -59,14 +58,6 @@ class Tagger(
 
     Parameters are declared options; `palmette train --help` and the reference pages explain all of them.
     """
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type=None, target_tags=TargetTags(required=True), classifier_tags=ClassifierTags(),
-            input_tags=InputTags(one_d_array=True, two_d_array=False, string=True, dict=True),
-        )  # fmt: skip
 
     # Training
 
@@ -90,7 +81,7 @@ class Tagger(
         sample_weight: a number per sentence that scales its updates. threads: default all cores; the model is the same
         for any number. verbose: print a line per pass (of L-BFGS: per iteration) and why training ended. With
         `out_of_core` X and y are read once, in blocks, and may be generators of more than fits into memory."""
-        from palmette.data.items import corpus_from_items
+        from palmette.data.items import NO_WEIGHT, corpus_from_items
 
         numbers = label_numbers(labels)
         if self.out_of_core:
@@ -100,6 +91,8 @@ class Tagger(
         corpus = items.corpus
         if sample_weight is not None:
             corpus.weight = items.weights(sample_weight)
+            if corpus.weight.size and not corpus.weight.any():
+                raise DataError(NO_WEIGHT)
         held_out = None
         if dev is not None:
             if len(dev) != 2:
@@ -175,10 +168,7 @@ class Tagger(
             self.model_.meta["features"] = None if templates is None or self.template is not None else templates.name
         else:
             self.model_.meta |= {name: value for name, value in resume.meta.items() if name in KEPT}
-        if given.vectors is not None:
-            self.model_.meta["vectors"] = given.vectors
-        if given.label_numbers is not None:
-            self.model_.meta["label_numbers"] = msgspec.to_builtins(given.label_numbers)
+        self.model_.meta |= about_data(given)
         if compact is not None:
             self.compaction_ = self.compact_corpus(dev, compact)
         return self
@@ -207,7 +197,7 @@ class Tagger(
         """The labels of each sentence: strings, or whole numbers if such were learnt from. `allowed`: for each sentence
         a list with, for each token, None (anything), a label, or a set of labels. `decode`: viterbi, marginal or
         exact."""
-        return self._predicted(X, allowed, decode, CAP)[0]
+        return PerSentence(self._predicted(X, allowed, decode, CAP)[0])
 
     def session(self) -> Session:
         """For one sentence after another: `session.tag(tokens)` keeps its arrays from call to call, in each thread that

@@ -37,7 +37,7 @@ class Confidences:
 
     @property
     def temperature_(self) -> float:
-        """What scores are divided by; 1 until `calibrate` has fitted it."""
+        """What scores are divided by: fitted on development data by training, or by `calibrate`."""
         return self._fitted().temperature
 
     @property
@@ -71,8 +71,8 @@ class Confidences:
         if not self.calibrated_ and self._warned_of is not model:
             self._warned_of = model
             logger.warning(
-                "%s: the confidences of this model are no probabilities, and most are close to 1; calibrate(X, y) "
-                "makes them so", method,
+                "%s: the confidences of this model are not calibrated; calibrate(X, y), or training with development "
+                "data, makes them probabilities", method,
             )  # fmt: skip
 
     def _marginals(self, X: Iterable[Any], allowed: Iterable[Any] | None) -> tuple[Items, np.ndarray]:
@@ -90,9 +90,11 @@ class Confidences:
         self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None, decode: str = "viterbi"
     ) -> list[dict[str, Any]]:
         """Labels and how sure they are, for each sentence: `tags`, `confidence` (of all of them together),
-        `token_confidence`, and for labels of spans `span_confidence`, a list of {type, start, end, confidence}."""
+        `token_confidence`, and for labels of spans `span_confidence`, a list of {type, start, end, confidence}.
+        `calibrated`: whether these are probabilities; if not, a warning is logged, once per model."""
         from palmette.structures.chain.posteriors import confidence_of
 
+        self._warn_if_uncalibrated("predict_confidence")
         model = self._fitted()
         items = self._items(X)
         known = self._mask(allowed, items)
@@ -103,7 +105,7 @@ class Confidences:
         classes = model.classes
         names = [classes[k] for k in labels.tolist()]
         rows = [{"tags": names[a:b], **note} for (a, b), note in zip(cuts, told, strict=True)]
-        empty: dict[str, Any] = {"tags": [], "confidence": 1.0, "token_confidence": []}
+        empty: dict[str, Any] = {"tags": [], "confidence": 1.0, "token_confidence": [], "calibrated": found.calibrated}
         return items.with_empty(rows, lambda: empty | ({} if found.spans is None else {"span_confidence": []}))
 
     def log_confidence(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:

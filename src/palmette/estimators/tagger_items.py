@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask, mask_from_items
 from palmette.data.labels.numbers import label_numbers
@@ -13,6 +15,18 @@ from palmette.structures.chain.model import ChainModel
 
 if TYPE_CHECKING:
     from palmette.data.items import Items
+
+
+def about_data(corpus: Corpus) -> dict[str, Any]:
+    """What a model keeps about the data that it was trained on, which later data is compared with."""
+    made: dict[str, Any] = {}
+    if corpus.vectors is not None:
+        made["vectors"] = corpus.vectors
+    if corpus.label_numbers is not None:
+        made["label_numbers"] = msgspec.to_builtins(corpus.label_numbers)
+    if corpus.columns:
+        made["columns"] = len(corpus.columns)
+    return made
 
 
 class PythonData:
@@ -41,7 +55,10 @@ class PythonData:
         model = self._fitted()
         index = model.feature_indexes[1] if model.encoder is None else None
         widths = model.meta.get("vectors")
-        return corpus_from_items(X, y, mode=self._mode(), index=index, widths=widths, numbers=model.label_numbers)
+        return corpus_from_items(
+            X, y, mode=self._mode(), index=index, widths=widths, numbers=model.label_numbers,
+            columns=model.meta.get("columns"),
+        )  # fmt: skip
 
     def _mode(self) -> str:
         """Whether a list as a token means columns or attributes."""

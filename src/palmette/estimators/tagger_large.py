@@ -7,14 +7,13 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import msgspec
-
 from palmette.data.corpus import Corpus
-from palmette.data.files import FilePath
+from palmette.data.files import FilePath, check_apart
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.errors import DataError, UsageError
+from palmette.estimators.tagger_items import about_data
 from palmette.estimators.tagger_shards import ShardedTraining
 from palmette.features.resources import Resources
 from palmette.options.chain import ChainSettings, TaggerOptions
@@ -71,6 +70,8 @@ class LargeData:
         files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
         if not files:
             raise UsageError("there is no file to learn from")
+        if output is not None:
+            check_apart([output], [*files, *([] if dev is None else [dev])])
         if self.settings().shards > 1 or cluster is not None:
             return self._fit_shards(ShardedTraining(files, dev, spec or FormatSpec(), cluster, output), options)
         return self._fit_paths(files, dev, spec, options)
@@ -189,10 +190,7 @@ class LargeData:
         self.model_, self.outcome_ = fit_out_of_core(source, (first, pieces), dev, request, scratch)
         report_end(self.outcome_, verbose)
         self.model_.meta["features"] = None if templates is None or own.template is not None else templates.name
-        if first.vectors is not None:
-            self.model_.meta["vectors"] = first.vectors
-        if first.label_numbers is not None:
-            self.model_.meta["label_numbers"] = msgspec.to_builtins(first.label_numbers)
+        self.model_.meta |= about_data(first)
         if options.get("compact") is not None:
             own.compaction_ = self.compact_corpus(dev, options["compact"])
         return len(first.columns)

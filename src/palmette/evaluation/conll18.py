@@ -16,7 +16,8 @@ whose annotation agrees, over all words of each side:
 | MLAS | as LAS, UPOS, UFeats, and those and the relations of all function words below | words with a content relation |
 | BLEX | as LAS, and the lemma | words with a content relation |
 
-A file without any head has no trees: the last five are left out then. Only NumPy, no compiled code.
+A metric whose columns gold does not have (every cell is `_`) is not measured: its shares are None. If the system has
+no heads although gold has some, the last five are left out. Only NumPy, no compiled code.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import numpy as np
 
 from palmette.data.files import FilePath
 from palmette.data.formats.conllu_spans import Spans, read_spans
+from palmette.data.treebank import NOTHING
 from palmette.errors import DataError
 from palmette.evaluation.attachment import CONTENT, universal
 from palmette.evaluation.word_alignment import aligned_words
@@ -38,38 +40,54 @@ UNIVERSAL_FEATURES = frozenset(
     ("PronType", "NumType", "Poss", "Reflex", "Foreign", "Abbr", "Gender", "Animacy", "Number", "Case", "Definite",
      "Degree", "VerbForm", "Mood", "Tense", "Aspect", "Voice", "Evident", "Polarity", "Person", "Polite")
 )  # fmt: skip
+COLUMNS = {
+    "UPOS": ("upos",), "XPOS": ("xpos",), "UFeats": ("feats",), "AllTags": ("upos", "xpos", "feats"),
+    "Lemmas": ("lemma",), "CLAS": ("deprel",), "MLAS": ("upos", "feats"), "BLEX": ("lemma",),
+}  # fmt: skip
+"""The columns of gold, one of which a metric needs beside heads."""
+TREE_METRICS = ("UAS", "LAS", "CLAS", "MLAS", "BLEX")
 _NO_HEAD, _NOT_ALIGNED = -1, -2
 _SHOWN = 20  # characters of each text in the message if they differ
 
 
 class Score(msgspec.Struct, frozen=True):
-    """Counts of one metric; the shares that follow from them are fractions of 1."""
+    """Counts of one metric; the shares that follow from them are fractions of 1, None if nothing is measured."""
 
     correct: int
     gold_total: int
     system_total: int
     aligned_total: int | None = None  # aligned words (with a content relation in gold); None for spans and words
+    measured: bool = True  # False: gold does not have the columns
 
     @property
-    def precision(self) -> float:
-        return _share(self.correct, self.system_total)
+    def precision(self) -> float | None:
+        return self._share(self.correct, self.system_total)
 
     @property
-    def recall(self) -> float:
-        return _share(self.correct, self.gold_total)
+    def recall(self) -> float | None:
+        return self._share(self.correct, self.gold_total)
 
     @property
-    def f1(self) -> float:
-        return _share(2 * self.correct, self.gold_total + self.system_total)
+    def f1(self) -> float | None:
+        return self._share(2 * self.correct, self.gold_total + self.system_total)
 
     @property
     def aligned_accuracy(self) -> float | None:
         """The share of aligned words that are right."""
-        return None if self.aligned_total is None else _share(self.correct, self.aligned_total)
+        return None if self.aligned_total is None else self._share(self.correct, self.aligned_total)
+
+    def _share(self, part: int, whole: int) -> float | None:
+        if not self.measured:
+            return None
+        return part / whole if whole else 0.0
 
     def to_dict(self) -> dict[str, Any]:
+        """The shares and the counts; without anything measured, None for all but the sizes."""
         shares = {name: getattr(self, name) for name in ("precision", "recall", "f1", "aligned_accuracy")}
-        return {**shares, **msgspec.to_builtins(self)}
+        return {
+            **shares, "correct": self.correct if self.measured else None, "gold_total": self.gold_total,
+            "system_total": self.system_total, "aligned_total": self.aligned_total,
+        }  # fmt: skip
 
 
 class Scores(msgspec.Struct, frozen=True):
@@ -105,13 +123,9 @@ def evaluate(gold: bytes | FilePath | Spans, system: bytes | FilePath | Spans) -
             "Sentences": _spans(here.sentence_cut, there.sentence_cut),
             "Words": Score(words.gold.size, here.token.size, there.token.size),
             **_tags(words),
-            **(_trees(words) if here.heads is not None and there.heads is not None else {}),
+            **_tree_scores(words),
         }
     )
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
 
 
 def _check_same_text(gold: Spans, system: Spans) -> None:
@@ -177,8 +191,12 @@ class _Aligned:
         same: np.ndarray = pair.gold[self.gold] == pair.system[self.system]
         return same
 
-    def score(self, right: np.ndarray) -> Score:
-        return Score(int(right.sum()), self.sides[0].token.size, self.sides[1].token.size, self.gold.size)
+    def score(self, right: np.ndarray, measured: bool = True) -> Score:
+        return Score(int(right.sum()), self.sides[0].token.size, self.sides[1].token.size, self.gold.size, measured)
+
+    def gold_has(self, *columns: str) -> bool:
+        """Whether a cell of gold in one of the columns is not empty."""
+        return any(self.sides[0].columns[column].types != [NOTHING] for column in columns)
 
 
 def _universal_features(cell: str) -> tuple[str, ...]:
@@ -190,14 +208,22 @@ def _tags(words: _Aligned) -> dict[str, Score]:
     right["UFeats"] = words.agree(words.numbers("feats", _universal_features))
     right["AllTags"] = right["UPOS"] & right["XPOS"] & right["UFeats"]
     right["Lemmas"] = _lemmas(words)
-    return {name: words.score(found) for name, found in right.items()}
+    return {name: words.score(found, words.gold_has(*COLUMNS[name])) for name, found in right.items()}
 
 
 def _lemmas(words: _Aligned) -> np.ndarray:
     """bool[aligned]: whether the lemma is right, which any is where gold has none."""
-    without = words.flags("lemma", lambda lemma: lemma == "_").gold
+    without = words.flags("lemma", lambda lemma: lemma == NOTHING).gold
     right: np.ndarray = words.agree(words.numbers("lemma")) | without[words.gold]
     return right
+
+
+def _tree_scores(words: _Aligned) -> dict[str, Score]:
+    """Scores of trees, which are not measured if gold has none, and left out if only the system has none."""
+    gold, system = words.sides
+    if gold.heads is None:
+        return dict.fromkeys(TREE_METRICS, words.score(np.zeros(0, np.bool_), measured=False))
+    return _trees(words) if system.heads is not None else {}
 
 
 def _trees(words: _Aligned) -> dict[str, Score]:
@@ -212,7 +238,10 @@ def _trees(words: _Aligned) -> dict[str, Score]:
     return {
         "UAS": words.score(uas),
         "LAS": words.score(las),
-        **{name: Score(int((right & here).sum()), gold, system, int(here.sum())) for name, right in of_content.items()},
+        **{
+            name: Score(int((right & here).sum()), gold, system, int(here.sum()), words.gold_has(*COLUMNS[name]))
+            for name, right in of_content.items()
+        },
     }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from palmette.data.labels.repair import nearest
 from palmette.data.labels.schemes import are_chunk_labels, recognise, split_label
+from palmette.data.normal_form import nfc
 from palmette.errors import counted
 from palmette.evaluation.data_view import DataView
 from palmette.evaluation.findings import Finding
@@ -123,9 +124,13 @@ def _variants(view: DataView, group: list[int], counts: list[int]) -> Finding:
     assert column is not None
     ordered = sorted(group, key=lambda t: (-counts[t], t))
     rarest = ordered[-1]
-    shown = [f"{column.types[t]} ({counted(counts[t], 'time')})" for t in ordered]
+    shown = " and ".join(f"{column.types[t]} ({counted(counts[t], 'time')})" for t in ordered)
+    if len({nfc(column.types[t]) for t in ordered}) < len(ordered):
+        shown += (
+            ", of which some are equal in Unicode's NFC" if len(ordered) > 2 else ", which are equal in Unicode's NFC"
+        )
     return Finding(
-        "spelling", view.corpus.source, view.line(int(np.argmax(column.ids == rarest))), " and ".join(shown),
+        "spelling", view.corpus.source, view.line(int(np.argmax(column.ids == rarest))), shown,
         {"labels": {column.types[t]: counts[t] for t in ordered}},
     )  # fmt: skip
 

@@ -135,22 +135,27 @@ class TaggerOptions(ChainOptions):
         help="A named template set (default: chosen by the labels; `palmette features` shows them).",
     )  # fmt: skip
     template: str | Any = option(
-        default=None, short="t", group="features", metavar="FILE", help="A CRF++ or Wapiti template file instead."
+        default=None,
+        short="t",
+        group="features",
+        metavar="FILE",
+        path="input",
+        help="A CRF++ or Wapiti template file instead.",
     )
     order: int | None = option(
         default=None, low=0, high=2, group="features",
         help="Markov order of a named set or of ready-made attributes (default: 1); a template file states its own.",
     )  # fmt: skip
     lexicons: dict | None = option(
-        default=None, repeat=True, parse=_named_file, metavar="NAME=FILE", group="features",
+        default=None, repeat=True, parse=_named_file, metavar="NAME=FILE", group="features", path="input",
         help="Word lists for the atoms lexicon:NAME.",
     )  # fmt: skip
     clusters: dict | None = option(
-        default=None, repeat=True, parse=_named_file, metavar="NAME=FILE", group="features",
+        default=None, repeat=True, parse=_named_file, metavar="NAME=FILE", group="features", path="input",
         help="Word clusters for the atoms cluster:NAME.",
     )  # fmt: skip
     forbidden: Any = option(
-        default=(), group="model", metavar="FILE",
+        default=(), group="model", metavar="FILE", path="input",
         help="Label pairs that never follow each other, one pair per line; <s> and </s> are the ends of a sentence.",
     )  # fmt: skip
     ends: bool = option(default=True, group="model", help="Weights for the first and last label of a sentence.")
@@ -166,7 +171,7 @@ class TaggerOptions(ChainOptions):
         "than half of the memory that is free; off: never).",
     )  # fmt: skip
     scratch: str | None = option(
-        default=None, group="memory", metavar="FOLDER",
+        default=None, group="memory", metavar="FOLDER", path="folder",
         help="Where data is kept on disk while a training out of core lasts (default: the system's folder of temporary "
         "files).",
     )  # fmt: skip

@@ -75,6 +75,7 @@ class Option(NamedTuple):
     argument: bool = False
     python_only: bool = False
     group: str | None = None
+    path: str | None = None
     name: str = ""
     owner: Any = None  # the class that declares it
 
@@ -225,6 +226,7 @@ class Details(TypedDict, total=False):
     argument: bool  # a positional argument of a command
     python_only: bool  # no flag on the command line
     group: str  # heading under which help lists the option
+    path: str  # the value names files: input, output, model (an output that is a model) or folder (of outputs)
 
 
 def option(*, help: str, default: Any = REQUIRED, kw_only: bool = True, **details: Unpack[Details]) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from palmette.options.chain import NAMED_FEATURES
 from palmette.options.declare import OptionError, Value, option
 from palmette.options.learner import Learner
-from palmette.options.learners import CLASSIFIER_LEARNERS, Lclr, PassiveAggressive
+from palmette.options.learners import CLASSIFIER_LEARNERS, BatchLatent, PassiveAggressive
 from palmette.options.training import AVERAGES, PASSES, BatchOptions, TrainingOptions, automatic_batch_size
 from palmette.options.unicode import UnicodeOptions
 
@@ -156,17 +156,26 @@ class ClassifierOptions(LatentOptions):
         help="A named template set.",
     )  # fmt: skip
     template: str | Any = option(
-        default=None, short="t", group="features", metavar="FILE", help="A template file instead of a named set."
+        default=None,
+        short="t",
+        group="features",
+        metavar="FILE",
+        path="input",
+        help="A template file instead of a named set.",
     )
     init: str | Any = option(
-        default=None, group="model", metavar="MODEL", help="A supervised chunker (a Tagger, or its file) to start from."
+        default=None,
+        group="model",
+        metavar="MODEL",
+        path="input",
+        help="A supervised chunker (a Tagger, or its file) to start from.",
     )
     init_range: float | str = option(
         default="auto", group="model", metavar="NUMBER|auto", parse=_parse_range, check=_check_range,
         help="Largest weight of the chunker after scaling; auto: that of a short training from zero.",
     )  # fmt: skip
     tagger: str | Any = option(
-        default=None, group="data", metavar="MODEL",
+        default=None, group="data", metavar="MODEL", path="input",
         help="A tagger (a Tagger, or its file) that adds parts of speech to sentences of bare words.",
     )  # fmt: skip
     dev_share: float | None = option(
@@ -204,7 +213,7 @@ class LatentSettings(LatentOptions, Value):
         """The settings with a size of batches for so many training sentences; left open if it is 1. Steps of larger
         batches, found with the same weights, add up to too much: features of tags are shared by all sentences. With
         several views any batch costs accuracy."""
-        if self.batch_size is not None or isinstance(self.learner, Lclr) or len(self.view_names) > 1:
+        if self.batch_size is not None or isinstance(self.learner, BatchLatent) or len(self.view_names) > 1:
             return self
         return self.replace(batch_size=automatic_batch_size(n_sentences, MOST_BATCH))
 
@@ -225,7 +234,7 @@ class LatentSettings(LatentOptions, Value):
         if self.combine != "add" and (self.latent != "chunks" or len(self.views) < 2):
             raise OptionError("combine", f"{self.combine} needs two chunk views or more, such as views=all")
         learner = self.chosen_learner
-        if isinstance(learner, Lclr) and self.batch_size not in (None, 1):
+        if isinstance(learner, BatchLatent) and self.batch_size not in (None, 1):
             raise OptionError("batch_size", f"{learner.kind} decodes all sentences with the same weights: leave it out")
         if (learner.values().get("nbest") or 1) > 1:
             raise OptionError("nbest", "a classifier has one candidate per sentence: the other class")

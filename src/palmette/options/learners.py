@@ -190,22 +190,27 @@ class Arow(ListLearner):
         return Rule(AROW, candidates=self.n_candidates(1, listed), aggressiveness=C, spread=C)
 
 
-class Lclr(Learner):
-    """Batch learning over latent structures (Chang et al. 2010): positives fixed per pass, negatives cached until no
-    new structure is found."""
+class BatchLatent(Learner):
+    """Batch learning over latent structures that are fixed for a pass (Chang et al. 2010)."""
 
-    kind = "lclr"
     structures = (LATENT,)
     pa_type: str = option(default="PA", choices=tuple(PA_VARIANTS), help="How far an inner step goes.")
     aggressiveness: float = option(default=1.0, above=0.0, help="Largest inner step (PA-I), or its softness (PA-II).")
-    inner_rounds: int = option(default=50, low=1, high=100_000, help="Rounds of decoding negatives per pass, at most.")
     inner_passes: int = option(default=10, low=1, high=100_000, help="Passes over fixed structures, at most.")
 
     def rule(self, n_examples: int, listed: int | None = None) -> Rule:
         return Rule(PA, variant=PA_VARIANTS[self.pa_type], aggressiveness=float(self.aggressiveness))
 
 
-class LclrVariant(Lclr):
+class Lclr(BatchLatent):
+    """Batch learning over latent structures (Chang et al. 2010): positives fixed per pass, negatives cached until no
+    new structure is found."""
+
+    kind = "lclr"
+    inner_rounds: int = option(default=50, low=1, high=100_000, help="Rounds of decoding negatives per pass, at most.")
+
+
+class LclrVariant(BatchLatent):
     """Batch learning with the structures of all sentences fixed for a pass."""
 
     kind = "lclr-variant"

@@ -61,6 +61,7 @@ class ParserOptions(TreeOptions):
 
     features: str | Any = option(
         default="auto", kw_only=False, short="f", group="features", metavar="auto|rich|basic|latent|FILE",
+        path="input",
         help="Templates that fit the treebank (auto), a named set of them, or a file; see docs/parsing.md.",
     )  # fmt: skip
 

@@ -32,6 +32,6 @@ class TuningOptions(Options):
         "local (start one on this machine); needs the extra `ray`.",
     )  # fmt: skip
     record: str | None = option(
-        default=None, metavar="FILE",
+        default=None, metavar="FILE", path="output",
         help="Where results are kept, one per line; a search that is run again takes them from there.",
     )  # fmt: skip

@@ -67,17 +67,34 @@ class PipelineFile(msgspec.Struct, eq=False):
 
 def save_pipeline(path: FilePath, parts: Mapping[str, Parts], meta: PipelineMeta) -> None:
     """Write a pipeline's file, whole or not at all. The metadata of the components is that of the parts."""
+    model_file.save(path, *_content(parts, meta))
+
+
+def pipeline_bytes(parts: Mapping[str, Parts], meta: PipelineMeta) -> bytes:
+    """The bytes that `save_pipeline` writes."""
+    return model_file.to_bytes(*_content(parts, meta))
+
+
+def _content(parts: Mapping[str, Parts], meta: PipelineMeta) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the metadata of a pipeline's file."""
     arrays = {f"{name}{_MARK}{own}": array for name, (found, _) in parts.items() for own, array in found.items()}
     components = {
         name: msgspec.structs.replace(meta.components[name], meta=dict(own)) for name, (_, own) in parts.items()
     }
-    model_file.save(path, arrays, msgspec.to_builtins(msgspec.structs.replace(meta, components=components)))
+    return arrays, msgspec.to_builtins(msgspec.structs.replace(meta, components=components))
 
 
 def load_pipeline(path: FilePath, *, copy: bool = False) -> PipelineFile:
     """Read a pipeline's file; ModelError if it is not one."""
-    file = shown(path)
-    found, meta = model_file.load(path, TASK, copy=copy)
+    return _pipeline_file(*model_file.load(path, TASK, copy=copy), shown(path))
+
+
+def pipeline_from_bytes(data: bytes, source: str) -> PipelineFile:
+    """As `load_pipeline`, from the bytes of a pipeline's file."""
+    return _pipeline_file(*model_file.from_bytes(data, TASK, source), source)
+
+
+def _pipeline_file(found: Mapping[str, np.ndarray], meta: dict[str, Any], file: str) -> PipelineFile:
     model_file.check_task(meta, TASK, file)
     stored = model_file.read_metadata(meta, PipelineMeta, "metadata", file)
     unknown = [name for name in stored.components if name not in COMPONENTS]

@@ -17,7 +17,15 @@ from palmette.data.treebank import FIELDS, Treebank, without_trees
 from palmette.errors import UsageError, either
 from palmette.options.pipeline import SPLITTER
 from palmette.pipeline.components import Annotates, Parts, Splits, component_class, in_order
-from palmette.pipeline.file import PipelineFile, PipelineMeta, StoredComponent, load_pipeline, save_pipeline
+from palmette.pipeline.file import (
+    PipelineFile,
+    PipelineMeta,
+    StoredComponent,
+    load_pipeline,
+    pipeline_bytes,
+    pipeline_from_bytes,
+    save_pipeline,
+)
 
 FIELDS_OF = {"tag": ("upos", "xpos", "feats"), "lemma": ("lemma",), "parse": ("head", "deprel")}
 """The fields of CoNLL-U that a component writes."""
@@ -105,6 +113,10 @@ class PipelineModel:
         file = load_pipeline(path, copy=copy)
         return cls({}, file.meta, file)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle or a copy holds the bytes of the pipeline's file: locks and what is remembered are made again."""
+        return _from_bytes, (pipeline_bytes({name: self.parts(name) for name in self.names}, self.meta),)
+
     def with_component(self, name: str, component: Any, origin: str) -> PipelineModel:
         """This pipeline with another component, or one more."""
         kept = {own: self.component(own) for own in self.names if own != name}
@@ -116,6 +128,11 @@ class PipelineModel:
         wanted = self.chosen(names)
         meta = msgspec.structs.replace(self.meta, components={name: self.meta.components[name] for name in wanted})
         return PipelineModel({name: self.component(name) for name in wanted}, meta)
+
+
+def _from_bytes(data: bytes) -> PipelineModel:
+    file = pipeline_from_bytes(data, "a pickled pipeline")
+    return PipelineModel({}, file.meta, file)
 
 
 def words_only(treebank: Treebank) -> Treebank:

@@ -158,14 +158,14 @@ class Morphology:
 
 
 def parts_of(label: Sequence[str], fields: Sequence[str], which: str) -> list[str]:
-    """The names of the parts of a label."""
+    """The names of the parts of a label, at least one: a label of FEATS alone that has no category is its own part."""
     made: list[str] = []
     for field, cell in zip(fields, label, strict=True):
         if field != "feats" or which != "categories":
             made.append(f"{field} {cell}")
         if field == "feats" and which != "whole" and cell != NOTHING:
             made += cell.split("|")
-    return list(dict.fromkeys(made))
+    return list(dict.fromkeys(made)) or [f"feats {NOTHING}"]
 
 
 def numbered_parts(labels: Iterable[Sequence[str]], fields: Sequence[str], which: str) -> list[list[int]]:

@@ -49,11 +49,14 @@ class Pipeline(PipelineOptions, Estimator):
         progress: StageReport | None = None,
     ) -> Pipeline:
         """Learn from a treebank (`read_treebank`), with its `# text` if it has one. dev: a treebank that chooses among
-        passes, and tells how much can be left out of the models. threads: components that learn at the same time."""
+        passes, and tells how much can be left out of the models. threads: components that learn at the same time. If a
+        component fails, its error is raised when the others have ended, and the pipeline keeps them (`components_`)."""
         from palmette.pipeline.train import train_pipeline
 
         self.check()
         self.model_, self.outcome_ = train_pipeline(treebank, dev, self, threads=threads, report=progress)
+        for error in self.outcome_.errors.values():
+            raise error
         return self
 
     def fit_file(

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from palmette.data.corpus import column_of_strings
-from palmette.data.files import FilePath, shown
+from palmette.data.files import FilePath, check_apart, shown
 from palmette.data.formats.conllu import stream_treebank, treebank_bytes
 from palmette.data.formats.conllu_text import conllu_bytes
 from palmette.data.split_text import SplitText, empty_split, gold_split
@@ -100,6 +100,7 @@ def run_file(
 ) -> int:
     """Run a file through a pipeline into another one, which is written whole or not at all; returns the number of
     words."""
+    check_apart([target], [source])
     words = 0
     with write_text(target) as out:
         for data, n in written(job, annotated_parts(job, source, threads, spec)):

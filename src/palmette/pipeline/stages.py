@@ -1,7 +1,8 @@
 """Steps of a training that run side by side: each begins when those that it needs have ended.
 
 All steps run in worker threads, also if there is only one. The main thread waits for Ctrl-C, which stops the running
-steps at the next point of their progress; what has ended by then is kept.
+steps at the next point of their progress; what has ended by then is kept. If a step fails, those that need it do not
+begin, and the others go on.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class StageResults(NamedTuple):
     results: dict[str, Any]
     seconds: dict[str, float]
     signal: int  # that has interrupted the training; 0: none
+    errors: dict[str, Exception]  # of the steps that failed, in the order in which they did
 
 
 class Stopped(Exception):
@@ -58,6 +60,7 @@ class _Run:
         self.report = report
         self.results: dict[str, Any] = {}
         self.seconds: dict[str, float] = {}
+        self.errors: dict[str, Exception] = {}
 
     def do(self, stage: Stage) -> None:
         """Do one step, in a worker thread."""
@@ -77,6 +80,11 @@ class _Run:
             found = stage.work(self.results, progress)
         except Stopped:
             return
+        except Exception as error:
+            self.errors[stage.name] = error
+            if self.report is not None:
+                self.report.ends(stage.name, time.perf_counter() - begun, f"failed: {error}")
+            return
         self.seconds[stage.name] = time.perf_counter() - begun
         self.results[stage.name] = found
         if self.report is not None:
@@ -84,14 +92,14 @@ class _Run:
 
 
 def run_stages(stages: Sequence[Stage], *, threads: int, report: StageReport | None = None) -> StageResults:
-    """Run the steps on some threads, those that come first in the list first. An error of a step ends all of them."""
+    """Run the steps on some threads, those that come first in the list first."""
     run = _Run(report)
     with interruptible() as interrupt, ThreadPoolExecutor(threads) as pool:
         try:
             _drive(list(stages), run, pool, interrupt)
         finally:
             run.stop.set()
-    return StageResults(run.results, run.seconds, interrupt.signal)
+    return StageResults(run.results, run.seconds, interrupt.signal, run.errors)
 
 
 def _drive(waiting: list[Stage], run: _Run, pool: ThreadPoolExecutor, interrupt: Interrupt) -> None:
@@ -107,4 +115,4 @@ def _drive(waiting: list[Stage], run: _Run, pool: ThreadPoolExecutor, interrupt:
             return
         ended, pending = wait(pending, timeout=LOOK, return_when=FIRST_COMPLETED)
         for future in ended:
-            future.result()  # raises its error
+            future.result()  # raises what is not an error of a step

@@ -103,7 +103,7 @@ class Tags:
         self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None, threads: int = 1
     ) -> Self:
         """Learn from the fields that the treebank has; see `_chosen` for what development data chooses."""
-        fields = [field for field in FIELDS if any(cell != NOTHING for cell in treebank.column(field).types)]
+        fields = [field for field in FIELDS if _has(treebank, field)]
         if not fields:
             raise UsageError(f"there are no tags to learn: {', '.join(FIELDS)} are empty")
         for field in FIELDS:
@@ -204,7 +204,8 @@ class Tags:
     def compact(self, dev: Treebank | None, most_loss: float) -> None:
         """Make the model of UPOS small; at most so many points are lost on `dev`. That of XPOS and FEATS is small."""
         if self.upos_ is not None:
-            corpus = None if dev is None else corpus_of(dev, ["form"], dev.column(UPOS))
+            scored = dev is not None and _has(dev, UPOS)  # without UPOS there, any loss would look like none
+            corpus = corpus_of(dev, ["form"], dev.column(UPOS)) if dev is not None and scored else None
             self.upos_ = compacted(self.upos_, corpus, most_loss)
 
     def parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -241,5 +242,10 @@ def _shown(known: int | None) -> str:
 
 
 def _right(found: Treebank, gold: Treebank, fields: list[str]) -> float:
-    """The mean share of cells as in gold."""
-    return sum(accuracy(found.column(field), gold.column(field)) for field in fields) / len(fields)
+    """The mean share of cells as in gold, of the fields that gold has."""
+    shares = [accuracy(found.column(field), gold.column(field)) for field in fields if _has(gold, field)]
+    return sum(shares) / max(1, len(shares))
+
+
+def _has(treebank: Treebank, field: str) -> bool:
+    return any(cell != NOTHING for cell in treebank.column(field).types)

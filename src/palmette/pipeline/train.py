@@ -34,6 +34,7 @@ class PipelineOutcome(NamedTuple):
 
     seconds: dict[str, float]  # by step
     signal: int  # that has interrupted it; 0: none
+    errors: dict[str, Exception]  # of steps that failed
     scores: dict[str, float]  # on development data, in percent
 
     @property
@@ -49,8 +50,8 @@ def train_pipeline(
     threads: int = 2,
     report: StageReport | None = None,
 ) -> tuple[PipelineModel, PipelineOutcome]:
-    """Train the components that the options name. If it is interrupted, the pipeline has those that were finished;
-    KeyboardInterrupt if there is none."""
+    """Train the components that the options name. If it is interrupted or a step fails, the pipeline has those that are
+    finished; if there is none, the error of the first step that failed, or KeyboardInterrupt."""
     if not treebank.n_tokens:
         raise DataError("the training data has no sentences", file=treebank.corpus.source)
     if dev is not None and not dev.n_tokens:
@@ -60,7 +61,7 @@ def train_pipeline(
     found = run_stages(plan.stages(), threads=threads, report=report)
     finished = {name: found.results[name] for name in names if name in found.results}
     if not finished:
-        raise KeyboardInterrupt
+        raise next(iter(found.errors.values()), KeyboardInterrupt())
     scores = found.results.get(SCORES, {})
     about = {
         name: StoredComponent({}, {metric: scores[metric] for metric in METRICS[name] if metric in scores})
@@ -70,7 +71,7 @@ def train_pipeline(
         treebank.n_sentences, treebank.n_tokens, dev.n_sentences if dev else 0, dev.n_tokens if dev else 0
     )
     meta = PipelineMeta(task=TASK, components=about, settings=_settings(options), trained_on=sizes)
-    return PipelineModel(finished, meta), PipelineOutcome(found.seconds, found.signal, scores)
+    return PipelineModel(finished, meta), PipelineOutcome(found.seconds, found.signal, found.errors, scores)
 
 
 def _settings(options: PipelineOptions) -> dict[str, Any]:
@@ -184,5 +185,6 @@ class _Plan:
             if wanted:
                 part = model if source == "gold-tokens" else model.only(["tok"])
                 made = evaluate_pipeline(part, self.dev, source)
-                found |= {metric: round(100 * made[metric].f1, 2) for metric in wanted if metric in made.metrics}
+                shares = {metric: made[metric].f1 for metric in wanted if metric in made.metrics}
+                found |= {metric: round(100 * share, 2) for metric, share in shares.items() if share is not None}
         return found

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
+from rich.segment import Segment
+
+from palmette.errors import visible
 
 
 class OutputConsole(Console):
@@ -15,6 +19,11 @@ class OutputConsole(Console):
         super().__init__(highlight=False, emoji=False, **options)
         if not self.is_terminal:
             self.width = width
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        """Escape control characters of labels, attributes and words, once all columns have their width."""
+        shown = (one if one.control else Segment(visible(one.text), one.style) for one in buffer)
+        return super()._render_buffer(shown)
 
     def on_broken_pipe(self) -> None:
         """Rich would end the program with exit code 1; to have read enough is no error."""

@@ -12,6 +12,7 @@ from palmette.errors import counted
 from palmette.pipeline.components import ABOUT, METRICS
 from palmette.pipeline.file import TRAINED
 from palmette.pipeline.pipeline import Pipeline
+from palmette.reports.conll18 import NOT_MEASURED
 from palmette.reports.console import OutputConsole
 from palmette.reports.tables import plain_table
 
@@ -26,9 +27,10 @@ def pipeline_inspection(pipeline: Pipeline) -> dict[str, Any]:
         finds = ", ".join(made.fields).upper() if name == "tag" else ABOUT[name]
         arrays, _ = model.parts(name)
         stored = model.meta.components[name]
+        dev = {metric: stored.dev.get(metric) for metric in METRICS[name]} if stored.dev else {}
         components[name] = {
             "finds": finds, "bytes": sum(array.nbytes for array in arrays.values()), "origin": stored.origin,
-            "dev": stored.dev,
+            "dev": dev,
         }  # fmt: skip
     return {
         "task": "pipeline",
@@ -58,7 +60,7 @@ def print_components(about: dict[str, Any], console: Console | None = None) -> N
     scored = any(own["dev"] for own in about["components"].values())
     table = plain_table(["", "MB", "finds", "dev" if scored else ""], 0)
     for name, own in about["components"].items():
-        dev = [f"{metric} {own['dev'][metric]:.2f}" for metric in METRICS[name] if metric in own["dev"]]
+        dev = [f"{metric} {NOT_MEASURED if share is None else f'{share:.2f}'}" for metric, share in own["dev"].items()]
         origin = [] if own["origin"] == TRAINED else [f"from {own['origin']}"]
         table.add_row(name, f"{own['bytes'] / 1e6:.2f}", own["finds"], escape("  ".join([*dev, *origin])))
     for column in (table.columns[0], *table.columns[2:]):

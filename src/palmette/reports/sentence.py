@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.confidence import CONFIDENCE, ConfidenceOutput, confidence_cells
+from palmette.data.formats.confidence import ConfidenceOutput, confidence_cells
 from palmette.data.formats.raw import parse_text
 from palmette.data.labels.schemes import Span, spans
 from palmette.errors import DataError
@@ -54,7 +54,7 @@ def tagged_text(
     if tell is not None and any(tell):
         ids = np.array([tagger.labels_.index(label) for label in labels], np.int32)
         found = confidence_of(tagger.model_, corpus, ids, bias, marginals=tell.marginals)
-        head = f"# {CONFIDENCE} {found.sentences[0]:.6g}\n" if tell.confidence else ""
+        head = f"# {found.called} {found.sentences[0]:.6g}\n" if tell.confidence else ""
         further = confidence_cells(corpus.offset, found, tagger.labels_, tell)
         rows = [[*row, *more] for row, more in zip(rows, further, strict=True)]
     return head + aligned(rows)

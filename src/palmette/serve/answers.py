@@ -167,6 +167,9 @@ def full_answer(
         found_marginals = tagger.predict_marginals(X, allowed=request.allowed)
         for sentence, rows in zip(answer.sentences, found_marginals, strict=True):
             sentence.marginals = [{str(name): share for name, share in row.items()} for row in rows]
+    if request.confidence or request.marginals:
+        for sentence in answer.sentences:
+            sentence.calibrated = tagger.calibrated_
     if request.nbest:
         wanted.check()
         lists = tagger.nbest(X, request.nbest, allowed=request.allowed)

@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.routing import Router
 
+from palmette.errors import UsageError
 from palmette.serve.guard import LOOPBACK, Guard, Rules
 from palmette.serve.limits import Limits
 from palmette.serve.registry import Source, named_models
@@ -34,7 +35,10 @@ def create_app(
     training: TrainingLog | None = None,
 ) -> Application:
     """An ASGI application that serves model files (`FILE` or `NAME=FILE`), or those of a `source`. token: what requests
-    must have; hosts: the names under which it may be asked, None for any; training: a log to show."""
+    must have; hosts: the names under which it may be asked besides its addresses, None for any; training: a log to
+    show."""
+    if token is not None and not (token := token.strip()):
+        raise UsageError("the token is empty: give one by --token or $PALMETTE_TOKEN, or unset both to serve without")
     limits = limits or Limits()
     source = source or Source(named_models(list(models)))
     service = Service(source, limits, threads=threads, training=training)

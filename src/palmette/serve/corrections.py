@@ -34,13 +34,13 @@ class CorrectionHandlers:
         served = self.service.registry.slot(name).served
         found = self.service.sessions.get(name)
         if found is None:
-            raise Failure(409, uncorrectable(served) or "corrections are not kept")
+            raise Failure(409, uncorrectable(served, None) or "corrections are not kept")
         return found
 
     async def pick(self, call: Call) -> Reply:
         session = self.session(call)
         request = msgspec.json.decode(call.body or b"{}", type=PickRequest)
-        served, limits = session.slot.served, self.service.limits
+        served, limits = session.served, self.service.limits
         corrected = session.journal.all()
         return reply(
             await self.service.in_thread(call, lambda _: session.picker.pick(served, request, corrected, limits))

@@ -1,7 +1,7 @@
 """The outermost layer: who may ask, how large a request may be, how long it may take; headers of every answer.
 
-- `Host`: on loopback only names of this machine, so that a page of another site cannot reach the server by a name that
-  it lets point here. `Origin`: only this server's own pages.
+- `Host`: without a token only addresses, localhost and allowed names, so that a page of another site cannot reach the
+  server by a name that its owner points here (DNS rebinding). `Origin`: only this server's own pages.
 - A bearer token, if there is one, for all but the static files of the page and `/health`; compared in constant time.
 - JSON must be declared as such: browsers send it to another site only after asking, and this server says no.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import ipaddress
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -48,7 +49,7 @@ class Rules:
 
     def __init__(self, token: str | None = None, hosts: tuple[str, ...] | None = None) -> None:
         self.token = None if token is None else token.encode()
-        self.hosts = hosts  # None: any
+        self.hosts = hosts  # names that are asked, besides addresses; None: any
 
     def check(self, scope: Scope) -> int:
         """Failure if a request is not allowed; the length of its body as far as it is declared."""
@@ -65,8 +66,8 @@ class Rules:
                 bearer = value
             elif name == b"content-length":
                 length = int(value) if value.isdigit() and len(value) < 16 else 1 << 60
-        if self.hosts is not None and _name_of(host) not in self.hosts:
-            raise Failure(403, "this address is not served under that name; see --allow-host")
+        if self.hosts is not None and (name := _name_of(host)) not in self.hosts and not _is_address(name):
+            raise Failure(403, "the server does not answer under that name: see --allow-host")
         if origin and origin != b"null" and origin.partition(b"://")[2] != host:
             raise Failure(403, "pages of other sites may not ask")
         if origin == b"null":
@@ -91,8 +92,18 @@ def _name_of(host: bytes) -> str:
     """The name of a `Host` header, without the port."""
     text = host.decode("latin-1").lower()
     if text.startswith("["):
-        return text[1:].partition("]")[0]
+        inside, _, rest = text[1:].partition("]")
+        return inside if rest.partition(":")[0] == "" and ":" in inside else ""
     return text.partition(":")[0]
+
+
+def _is_address(name: str) -> bool:
+    """Whether a name is an IP address, which cannot be pointed elsewhere."""
+    try:
+        ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        return False
+    return True
 
 
 def _check_kind(path: str, kind: bytes) -> None:
@@ -141,7 +152,7 @@ class Guard:
                 answer, Failure(error.status_code, known.get(error.status_code, error.detail), error.headers)
             )
         except Exception as error:
-            await self._fail(answer, failure_of(error))
+            await self._fail(answer, failure_of(error, f"{scope['method']} {scope['path'][:200]!r}"))
         finally:
             self.active -= 1
             self.metrics.request(answer.address(), answer.status, time.perf_counter() - begun)

@@ -13,17 +13,24 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from palmette.data.labels.schemes import Span as TokenSpan
-from palmette.data.labels.schemes import from_spans
+from palmette.data.annotations.align import Alignment, Sentence, aligned
+from palmette.data.annotations.document import At, Document
+from palmette.data.annotations.labelstudio import read_task
+from palmette.data.annotations.notes import Notes
+from palmette.data.annotations.read import sound
+from palmette.data.annotations.shared import Reading
+from palmette.data.labels.schemes import HYPHEN, from_spans, spans_in
+from palmette.data.tokeniser import Spans, token_spans
 from palmette.errors import DataError, UsageError
 from palmette.serve.answers import label, spans_of, with_helpers
 from palmette.serve.call import Call, Reply, reply
 from palmette.serve.failure import Failure
-from palmette.serve.inputs import Inputs, cut_texts
+from palmette.serve.inputs import cut_texts
 from palmette.serve.limits import Limits
 from palmette.serve.registry import Slot
 from palmette.serve.served import Served
 from palmette.serve.service import Service
+from palmette.serve.session import CorrectionSession
 from palmette.serve.types import (
     Correction,
     Request,
@@ -39,6 +46,7 @@ _TAG = re.compile(r"<(Labels|Text|HyperText)\b([^<>]{0,2000})>")
 _ATTRIBUTE = re.compile(r"""(name|toName|value)\s*=\s*(?:"([^"]{0,200})"|'([^']{0,200})')""")
 ANNOTATED = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_CREATED")
 TRAIN = "START_TRAINING"
+UNPLACED = ("outside", "empty", "unlabelled", "nested", "overlapping", "between", "differs")  # see notes.KINDS
 
 
 class Config(NamedTuple):
@@ -114,52 +122,64 @@ def version_of(served: Served) -> str:
 
 
 def corrections_of(served: Served, event: StudioEvent, limits: Limits) -> list[Correction]:
-    """An annotation as corrections, one per sentence of the text. All tokens count as checked."""
+    """An annotation as corrections, one per sentence of the text. All tokens count as checked; hence DataError if a
+    region cannot be placed."""
     task, annotation = event.task or {}, event.annotation or {}
     if annotation.get("was_cancelled"):
         return []
     data = task.get("data")
     if not isinstance(data, dict):
         raise DataError("the event has no task with data")
-    text = text_of(data, config_of(event.label_config))
-    inputs = cut_texts([text], Request(), limits)
-    regions = [
-        _region(item) for item in _listed(annotation.get("result")) if isinstance(item, dict) and "value" in item
-    ]
-    sentences = with_helpers(served, inputs.sentences)
+    config = config_of(event.label_config)
+    text_of(data, config)
+    how = Reading(text_key=config.key if config.key in data else "text")
+    notes = Notes()
+    place = At(f"Label Studio, task {task.get('id')}"[:1000])
+    given = {"data": data, "annotations": [annotation]}
+    document = sound(read_task(given, place, how, notes), notes)
+    sentences = _aligned(document, limits, notes)
+    refused = [notes.message(kind) for kind in UNPLACED if kind in notes.counts]
+    if refused:
+        raise DataError("; ".join(refused), hint="correct the regions in Label Studio and submit the annotation again")
+    words = [[document.text[a:b] for a, b in sentence.tokens] for sentence in sentences]
     return [
         Correction(
-            tokens=[list(token) if isinstance(token, tuple) else token for token in sentence],
-            labels=list(_labels(served, inputs, s, regions)),
-            id=f"labelstudio-{task.get('id', 'task')}-{s + 1}"[:200],
-            source=f"Label Studio, task {task.get('id')}"[:1000],
+            tokens=[list(token) if isinstance(token, tuple) else token for token in tokens],
+            labels=list(_labels(served, sentence)),
+            id=f"{prefix_of(task)}{s + 1}",
+            source=str(place),
         )
-        for s, sentence in enumerate(sentences)
+        for s, (sentence, tokens) in enumerate(zip(sentences, with_helpers(served, words), strict=True))
     ]  # fmt: skip
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def prefix_of(task: dict[str, Any]) -> str:
+    """What the ids of the corrections of a task begin with."""
+    return f"labelstudio-{str(task.get('id', 'task'))[:150]}-"
 
 
-def _region(item: dict[str, Any]) -> tuple[int, int, str]:
-    value = item["value"] if isinstance(item["value"], dict) else {}
-    start, end, labels = value.get("start"), value.get("end"), value.get("labels")
-    if type(start) is not int or type(end) is not int or not isinstance(labels, list) or len(labels) != 1:
-        raise DataError("a region needs start, end and one label")
-    return start, end, str(labels[0])
+def _aligned(document: Document, limits: Limits, notes: Notes) -> list[Sentence]:
+    """The sentences of a document as files are read, within the limits."""
+
+    def cut(piece: str) -> Spans:
+        limits.check_words(piece, "word")
+        return token_spans(piece, limits.sentence)
+
+    sentences = aligned(document, Alignment(cut), notes)
+    limits.check_sizes([len(sentence.tokens) for sentence in sentences])
+    return sentences
 
 
-def _labels(served: Served, inputs: Inputs, s: int, regions: list[tuple[int, int, str]]) -> list[str]:
-    """The labels of a sentence by the regions that overlap it, widened to whole tokens."""
-    assert inputs.parts is not None
-    offsets = inputs.parts[s].offsets
-    chunks = []
-    for start, end, kind in regions:
-        inside = [i for i, (a, b) in enumerate(offsets) if a < end and start < b]
-        if inside:
-            chunks.append(TokenSpan(kind, inside[0], inside[-1] + 1))
-    return from_spans(chunks, len(offsets), served.estimator.model_.scheme or "iob2")
+def _labels(served: Served, sentence: Sentence) -> list[str]:
+    chunks = spans_in(sentence.labels, HYPHEN, "BIO")
+    return from_spans(chunks, len(sentence.labels), served.estimator.model_.scheme or "iob2")
+
+
+def _outdated(session: CorrectionSession, event: StudioEvent, given: list[Correction]) -> list[str]:
+    """Corrections of the same task from an earlier annotation, which had more sentences."""
+    prefix, kept = prefix_of(event.task or {}), {one.id for one in given}
+    known = (one.id or "" for one in session.journal.all())
+    return [id for id in known if id.startswith(prefix) and id.removeprefix(prefix).isdigit() and id not in kept]
 
 
 class StudioHandlers:
@@ -193,7 +213,7 @@ class StudioHandlers:
         if name in ANNOTATED:
             given = await self.service.in_thread(call, lambda _: corrections_of(served, event, self.service.limits))
             session.check(given)
-            ids = await asyncio.to_thread(session.journal.add, given) if given else []
+            ids = await asyncio.to_thread(session.journal.add, given, _outdated(session, event, given)) if given else []
             return reply({"status": "kept", "ids": ids, "corrections": len(session.journal)}, 201)
         if name == TRAIN:
             session.retrain(RetrainRequest())

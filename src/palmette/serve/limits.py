@@ -22,6 +22,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 30.0
     waiting: int = 512  # requests that wait for a model
     connections: int = 1024
+    client_connections: int = 256  # of one address
 
     def check_sizes(self, sizes: list[int]) -> int:
         """The number of tokens of sentences; Failure if they are too many."""

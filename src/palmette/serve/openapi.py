@@ -17,7 +17,7 @@ FAILURES = {
     "400": "the request cannot be read", "401": "the token is missing or wrong", "403": "not from this site",
     "404": "there is no such model, view or correction", "405": "another method", "408": "it took too long",
     "409": "not possible now", "413": "too large", "415": "another content type", "422": "the model cannot do this",
-    "429": "too many requests are waiting",
+    "429": "too many requests are waiting", "507": "corrections cannot be written or read",
 }  # fmt: skip
 
 
@@ -51,24 +51,37 @@ def describe(rows: Sequence[Described], choices: Mapping[str, Sequence[str]]) ->
         of_type[id(each)] = next(found)
     paths: dict[str, dict[str, Any]] = {}
     for row in rows:
-        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, of_type, choices)
+        paths.setdefault(_template(row), {})[row.method.lower()] = _operation(row, of_type, choices)
     return msgspec.json.encode({
         "openapi": "3.1.0",
         "info": {"title": "Palmette", "version": __version__, "description": "Structured prediction over HTTP."},
         "paths": paths,
         "components": {
-            "schemas": components,
+            "schemas": _uniform(components),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"token": []}],
     })  # fmt: skip
 
 
+def _uniform(schema: Any) -> Any:
+    """Tuples as lists of one type with a fixed length: generators of clients do not read `prefixItems`."""
+    if isinstance(schema, list):
+        return [_uniform(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: _uniform(value) for key, value in schema.items() if key != "prefixItems"}
+    if "prefixItems" in schema:
+        kinds = schema["prefixItems"]
+        made["items"] = kinds[0] if all(kind == kinds[0] for kind in kinds) else {"anyOf": kinds}
+    return made
+
+
 def _operation(row: Described, of_type: dict[int, Any], choices: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     made: dict[str, Any] = {"summary": row.summary, "operationId": _identity(row)}
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": _one_of(choices.get(name))}
-        for name in re.findall(r"{(\w+)}", row.path)
+        for name in re.findall(r"{(\w+)}", _template(row))
     ]
     for name in row.query:
         numeric = {"type": "integer", "minimum": 0, "maximum": 10**9}
@@ -88,12 +101,17 @@ def _operation(row: Described, of_type: dict[int, Any], choices: Mapping[str, Se
     return made
 
 
+def _template(row: Described) -> str:
+    """The address without the kinds of its parts, which are the router's."""
+    return re.sub(r":\w+}", "}", row.path)
+
+
 def _one_of(names: Sequence[str] | None) -> dict[str, Any]:
     return {"type": "string", "enum": list(names)} if names else {"type": "string"}
 
 
 def _identity(row: Described) -> str:
-    words = re.findall(r"\w+", row.path)
+    words = re.findall(r"\w+", _template(row))
     return "_".join([row.method.lower(), *words])
 
 

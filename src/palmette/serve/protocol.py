@@ -1,9 +1,10 @@
-"""Connections with limits: how many there are, how long and how large the head of a request may be. What the body may
-be is checked in guard.py, once the head is there."""
+"""Connections with limits: how many there are, in all and per client, how long and how large the head of a request may
+be. What the body may be is checked in guard.py, once the head is there."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -17,23 +18,34 @@ MOST_HEAD = 1 << 16  # bytes
 def limited_protocol(limits: Limits, in_flight: InFlight) -> type[HttpToolsProtocol]:
     """The protocol with these limits; `in_flight` gets to know the tasks of its server."""
 
+    per_client: Counter[str] = Counter()  # connections by address
+
     class LimitedProtocol(HttpToolsProtocol):
         """HTTP 1.1; slow and endless heads of requests are refused."""
 
         in_head = False
         head_bytes = 0
         late: asyncio.TimerHandle | None = None
+        address = ""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            self.address = self.client[0] if self.client else ""
+            per_client[self.address] += 1
             in_flight.tasks = self.tasks
             if len(self.connections) > limits.connections:
                 self._refuse(b"429 Too Many Requests", "too many connections: come again later")
+                return
+            if per_client[self.address] > limits.client_connections:
+                self._refuse(b"429 Too Many Requests", "too many connections from one address: come again later")
                 return
             self._wait()
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_waiting()
+            per_client[self.address] -= 1
+            if not per_client[self.address]:
+                del per_client[self.address]
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:

@@ -6,22 +6,26 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
+from palmette.data.temporary import lock_file
 from palmette.serve.failure import Failure
 from palmette.serve.types import Correction, RetrainState
 
 logger = logging.getLogger(__name__)
 BEFORE = ".before.palm"
+WORK, LOCK, ERRORS = ".retrain-", "lock", "errors.txt"
+MOST_ERRORS = 1 << 16  # bytes of what a training writes to standard error that are kept
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +46,8 @@ class Retraining:
 
     def __init__(self, path: str, replaced: Callable[[], None]) -> None:
         self.path, self.replaced = path, replaced
+        self.folder = Path(path).resolve().parent
+        _remove_abandoned(self.folder)
         self._lock = threading.Lock()
         self._state = RetrainState()
         self._begun = 0.0
@@ -81,20 +87,24 @@ class Retraining:
     def _run(self, job: Job, replace: str) -> None:
         """Watch the process, in a thread."""
         try:
-            with tempfile.TemporaryDirectory(dir=Path(self.path).resolve().parent, prefix=".retrain-") as folder:
-                job = msgspec.structs.replace(job, output=str(Path(folder) / "model.palm"))
-                error = self._watched(job)
+            with _work_folder(self.folder) as folder:
+                job = msgspec.structs.replace(job, output=str(folder / "model.palm"))
+                error = self._watched(job, folder / ERRORS)
                 if error is None:
                     self._finish(job, replace)
                     return
         except OSError as failed:
             error = f"cannot train: {failed.strerror or failed}"
+        except Exception as failed:  # an error of ours: the state must not stay at running
+            logger.exception("a training failed")
+            error = f"an error of the server, which its log shows: {type(failed).__name__}"
         self._end("stopped" if self._stopped else "failed", None if self._stopped else error)
 
-    def _watched(self, job: Job) -> str | None:
-        """Run the process; what went wrong, or None."""
+    def _watched(self, job: Job, errors: Path) -> str | None:
+        """Run the process; what went wrong, or None. What it writes to standard error is kept in a file."""
         command = [sys.executable, "-m", "palmette.serve.retrain_job"]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        with open(errors, "wb") as log:
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
         with self._lock:
             self._process = process
             stopped = self._stopped
@@ -111,7 +121,7 @@ class Retraining:
             self._process = None
         if self._stopped:
             return "stopped"
-        return error or (None if code == 0 else f"the training process ended with exit code {code}")
+        return error or (None if code == 0 else _unexpected(code, errors))
 
     def _read(self, out: IO[bytes]) -> str | None:
         """Take over what the process reports; its error, if it has one."""
@@ -148,6 +158,44 @@ class Retraining:
             self._state.seconds = round(time.monotonic() - self._begun, 3)
         if error:
             logger.warning("a training failed: %s", error)
+
+
+def _unexpected(code: int, errors: Path) -> str:
+    """What ended a process that reported no error; the log shows all of it."""
+    with open(errors, "rb") as file:
+        file.seek(max(0, errors.stat().st_size - MOST_ERRORS))
+        text = file.read().decode("utf-8", "replace").strip()
+    if text:
+        logger.error("the training process wrote:\n%s", text)
+    if code < 0:
+        return f"the training process was ended by signal {-code}{', as if memory is short' if code == -9 else ''}"
+    last = text.rpartition("\n")[2]
+    return f"the training process ended with exit code {code}{f': {last[:500]}' if last else ''}"
+
+
+@contextlib.contextmanager
+def _work_folder(beside: Path) -> Iterator[Path]:
+    """A folder for the files of a training, locked while it is used."""
+    with tempfile.TemporaryDirectory(dir=beside, prefix=WORK) as name:
+        fd = os.open(Path(name) / LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            lock_file(fd)
+            yield Path(name)
+        finally:
+            os.close(fd)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Delete the folders of trainings whose server was killed: those with a lock that no process holds."""
+    for found in folder.glob(f"{WORK}*"):
+        with contextlib.suppress(OSError):
+            fd = os.open(found / LOCK, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0))
+            try:
+                lock_file(fd, wait=False)
+                if not found.is_symlink():
+                    shutil.rmtree(found, ignore_errors=True)
+            finally:
+                os.close(fd)
 
 
 def _replace(new: str, path: str) -> None:

@@ -92,8 +92,6 @@ class TaggerAgain:
         for name in ("reading", "features"):
             if name in model.meta:
                 made.model_.meta[name] = model.meta[name]
-        if self.dev is not None and "calibration" in model.meta:
-            made.calibrate_corpus(self.dev)
         return made, self._score(made)
 
 

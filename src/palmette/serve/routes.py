@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.routing import BaseRoute, Route
 
 from palmette.serve.call import JSON, Call, Reply
@@ -39,6 +40,21 @@ from palmette.serve.types import (
 PLAIN = "text/plain"
 
 
+class _Anything(Convertor[str]):
+    """The rest of an address, with slashes and line ends: ids of corrections may have any character."""
+
+    regex = r"[\s\S]+"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("any", _Anything())
+
+
 class Row(NamedTuple):
     """A method of an address."""
 
@@ -69,7 +85,7 @@ def table(service: Service) -> list[Row]:
         Row("GET", corrections, fix.listed, "List corrections", None, Corrections, 200, ("after", "limit")),
         Row("GET", f"{corrections}/file", fix.file, "Corrections as a file", None, PLAIN),
         Row("POST", f"{corrections}/save", fix.save, "Write corrections beside the journal", None, Saved),
-        Row("DELETE", f"{corrections}/{{id}}", fix.delete, "Take a correction back", None, Count),
+        Row("DELETE", f"{corrections}/{{id:any}}", fix.delete, "Take a correction back", None, Count),
         Row("POST", retrain, fix.retrain, "Train again, in the background", RetrainRequest, RetrainState, 202),
         Row("GET", retrain, fix.retrain_state, "How the training is going", None, RetrainState),
         Row("DELETE", retrain, fix.stop_retrain, "Stop the training", None, RetrainState),

@@ -184,8 +184,8 @@ class Service:
         n = 0 if session is None else len(session.journal)
         served = slot.served
         return served.description(
-            list(self.registry.source.files), n, reload_error=slot.reload_error, uncorrectable=uncorrectable(served),
-            untrainable=untrainable(served),
+            list(self.registry.source.files), n, reload_error=slot.reload_error,
+            uncorrectable=uncorrectable(served, session), untrainable=untrainable(served),
         )  # fmt: skip
 
     async def view_names(self, call: Call) -> Reply:
@@ -243,6 +243,8 @@ def _unless_gone(work: Callable[[Wanted], T], wanted: Wanted) -> T:
 def _decoder(slot: Slot) -> Callable[[list[list[Any]], bool], tuple[Labels, Served]]:
     def decode(sentences: list[list[Any]], text: bool) -> tuple[Labels, Served]:
         served = slot.served
+        if served.kind != "tagger":  # it took the place of the tagger that the request was for
+            raise Failure(409, f"{served.name} is a {served.kind} now: send the request again")
         return label(served, sentences, text), served
 
     return decode

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from palmette.data.files import write_whole
+from palmette.errors import DataError
 from palmette.serve.correct_classifiers import CorrectClassifiers
 from palmette.serve.correct_parsers import CorrectParsers
 from palmette.serve.correct_taggers import CorrectTaggers
 from palmette.serve.correctable import Correctable
-from palmette.serve.failure import Failure
+from palmette.serve.failure import Failure, StorageError
 from palmette.serve.journal import ENDING, Journal
 from palmette.serve.pool import Picker
 from palmette.serve.registry import Registry, Slot
@@ -25,32 +26,45 @@ class CorrectionSession:
 
     def __init__(self, slot: Slot, registry: Registry) -> None:
         self.slot, self.registry = slot, registry
-        self.kind = CORRECTABLE[slot.served.kind]
+        self.kind_name = slot.served.kind
+        self.kind = CORRECTABLE[self.kind_name]
         served, source = slot.served, registry.source
         self.folder = Path(source.corrections or os.path.dirname(served.path) or ".")
         self.journal = Journal(self.folder / f"{served.name}{ENDING}")
         self.picker = Picker(self.kind, source.files.get("pool"), source.files.get("train"))
         self.retraining = Retraining(served.path, self._trained)
 
+    @property
+    def served(self) -> Served:
+        """The model that is there now; Failure if it is of another kind than its corrections."""
+        served = self.slot.served
+        if served.kind != self.kind_name:
+            raise Failure(409, other_kind(served, self.kind_name))
+        return served
+
     def check(self, given: list[Correction]) -> None:
         """DataError if corrections do not fit the model."""
+        served = self.served
         for k, one in enumerate(given):
-            self.kind.check(self.slot.served, one, f"correction {k + 1}")
+            self.kind.check(served, one, f"correction {k + 1}")
 
     def file(self) -> tuple[str, bytes]:
         """The name and the bytes of the corrections in the format of the training data."""
-        return self.kind.file(self.slot.served, self.journal.all())
+        return self.kind.file(self.served, self.journal.all())
 
     def save(self) -> Saved:
         """Write that file beside the journal."""
         name, data = self.file()
-        with write_whole(self.folder / name, sync=True) as out:
-            out.write(data)
+        try:
+            with write_whole(self.folder / name, sync=True) as out:
+                out.write(data)
+        except DataError as error:
+            raise StorageError(str(error)) from error
         return Saved(file=name, sentences=len(self.journal))
 
     def retrain(self, request: RetrainRequest) -> None:
         """Begin a training; Failure if it cannot be."""
-        served, files = self.slot.served, self.registry.source.files
+        served, files = self.served, self.registry.source.files
         train, dev = files.get("train"), files.get("dev")
         if train is None:
             raise Failure(409, "the server has no training data: start it with --train FILE")
@@ -74,7 +88,6 @@ class CorrectionSession:
 
     def close(self) -> None:
         self.retraining.stop()
-        self.journal.close()
 
 
 CORRECTABLE: dict[str, Correctable] = {
@@ -84,10 +97,20 @@ CORRECTABLE: dict[str, Correctable] = {
 }
 
 
-def uncorrectable(served: Served) -> str | None:
+def other_kind(served: Served, before: str) -> str:
+    """Why a model cannot be corrected that took the place of one of another kind."""
+    return (
+        f"{served.path} is a {served.kind} now, and the corrections of {served.name} are those of a {before}: put a "
+        f"{before} there, or start the server again with another name for the {served.kind}, NAME=FILE"
+    )
+
+
+def uncorrectable(served: Served, session: CorrectionSession | None) -> str | None:
     """Why a model cannot be corrected; None if it can."""
+    if session is not None:
+        return None if session.kind_name == served.kind else other_kind(served, session.kind_name)
     if served.kind in CORRECTABLE:
-        return None
+        return f"{served.name} was not a {served.kind} when the server was started: start it again to correct the model"
     return (
         f"{served.name} is a {served.kind}: several models in one file, which are trained together from a treebank. "
         "Correct sentences in the treebank and run `palmette pipeline train` again, or serve and correct a tagger or a "

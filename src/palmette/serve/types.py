@@ -77,6 +77,7 @@ class TaggedSentence(Struct, kw_only=True, omit_defaults=True):
     confidence: float | UnsetType = UNSET
     token_confidence: list[float] | UnsetType = UNSET
     marginals: list[dict[str, float]] | UnsetType = UNSET
+    calibrated: bool | UnsetType = UNSET
     nbest: list[Sequence] | UnsetType = UNSET
     explanation: dict[str, Any] | UnsetType | None = UNSET
 

@@ -22,9 +22,11 @@ from palmette.data.array_specs import AddsUpTo, Arrays, ArraySpec, RisingInGroup
 from palmette.errors import ModelError
 
 EMPTY = 64 << 20
-MOST_GROWTH = 1024
+MOST_GROWTH = 256
 """Unpacked weights take at most this many times what the file has, beyond EMPTY bytes: a small file cannot ask for all
 memory."""
+FEW = 64
+"""Entries stay entries, where they can, if rows would take this many times what the file has, beyond EMPTY bytes."""
 
 MOST_SCALE = float(np.finfo(np.float32).max / 128)  # a scale times a number of 8 bits is finite
 CHUNK = 1 << 14  # rows that are processed together
@@ -127,10 +129,15 @@ def unpack_rows(arrays: Arrays, part: str, form: Form, out: np.ndarray) -> None:
         at = end
 
 
+def stored_bytes(arrays: Arrays, part: str) -> int:
+    """The bytes that a file has for the weights of a part and their attributes."""
+    names = ("count", "state", "value", "rows", "low", "keys")
+    return sum(arrays[f"{part}.{name}"].nbytes for name in names if f"{part}.{name}" in arrays)
+
+
 def check_growth(arrays: Arrays, part: str, size: int, file: str) -> None:
     """ModelError if the rows of a part would take far more memory than the file has bytes for them."""
-    names = ("count", "state", "value", "rows", "low", "keys")
-    stored = sum(arrays[f"{part}.{name}"].nbytes for name in names if f"{part}.{name}" in arrays)
+    stored = stored_bytes(arrays, part)
     if size > EMPTY + MOST_GROWTH * stored:
         raise ModelError(
             f"damaged model: the weights of {part!r} would take {size / 2**30:.1f} GB, and the file has "

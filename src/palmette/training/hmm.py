@@ -26,6 +26,7 @@ from palmette.structures.chain.model import ChainModel, best_labels
 from palmette.structures.hmm.linear import to_chain
 from palmette.structures.hmm.model import HiddenMarkovModel, count_model, word_column
 from palmette.structures.training_log import Epoch
+from palmette.training.chain.calibration import calibrate_on_dev
 from palmette.training.chain.dev import held_out
 from palmette.training.chain.fit import tuned_bias
 from palmette.training.chain.request import TrainRequest
@@ -86,6 +87,7 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     }
     if not request.names:
         model.names = {}
+    calibrate_on_dev(model, dev)
     return model, outcome
 
 

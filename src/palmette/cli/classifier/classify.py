@@ -23,13 +23,15 @@ class Classify(FormatOption, ClassifyingOptions, ThreadOptions, EncodingOptions,
     owners = (TextSpec,)
     hidden = ("max-cell",)
 
-    model: str = option(argument=True, help="The model file.")
+    model: str = option(argument=True, path="input", help="The model file.")
     data: str = option(
-        default="-", argument=True,
+        default="-", argument=True, path="input",
         help="One sentence per line: words, optionally followed by <TAB>parts of speech; or columns or JSON lines. "
         "`-` is standard input.",
     )  # fmt: skip
-    output: str = option(default="-", short="o", metavar="FILE", help="Where to write; `-` is standard output.")
+    output: str = option(
+        default="-", short="o", metavar="FILE", path="output", help="Where to write; `-` is standard output."
+    )
     text: str | None = option(default=None, help="A sentence to classify instead of a file: words separated by spaces.")
     to: str = option(default="lines", choices=WRITTEN, group="output", help="Format of the output.")
     structures: bool = option(

@@ -41,10 +41,11 @@ class LabelledCommand(FormatOption, Command):
         default=None,
         metavar="FILE",
         group="data",
+        path="input",
         help="Instead of a labelled file: positive sentences, without classes.",
     )
     negatives: str | None = option(
-        default=None, metavar="FILE", group="data", help="Negative sentences; goes with --positives."
+        default=None, metavar="FILE", group="data", path="input", help="Negative sentences; goes with --positives."
     )
 
     def sources(self, data: str | None) -> Sources:
@@ -55,7 +56,7 @@ class ClassifyingOptions(Options):
     """Options of commands that classify with a model."""
 
     tagger: str | None = option(
-        default=None, metavar="MODEL", group="data",
+        default=None, metavar="MODEL", group="data", path="input",
         help="A tagger for parts of speech (default: the one that the model was trained with, if it still exists).",
     )  # fmt: skip
 

@@ -26,7 +26,7 @@ class CompareClassifiers(ClassifyingOptions, JsonOptions, LabelledCommand):
     examples = ("classifier compare old.palm new.palm test.tsv",)
     common = ("format", "positives", "negatives", "tagger", "rounds", "seed", "json", "quiet")
     files: list = option(
-        argument=True, repeat=True,
+        argument=True, repeat=True, path="input",
         help="Two or more models or outputs of `classifier classify`, followed by a labelled file: CLASS<TAB>words per "
         "line, or JSON lines.",
     )  # fmt: skip

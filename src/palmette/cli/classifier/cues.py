@@ -18,8 +18,10 @@ class Cues(JsonOptions, Command):
     owners = (TextSpec,)
     hidden = ("max-cell",)
 
-    positives: str = option(argument=True, help="Text: one sentence per line, words separated by white space.")
-    negatives: str = option(argument=True, help="The sentences to distinguish from them.")
+    positives: str = option(
+        argument=True, path="input", help="Text: one sentence per line, words separated by white space."
+    )
+    negatives: str = option(argument=True, path="input", help="The sentences to distinguish from them.")
     seed: int = option(default=1, low=0, help="Seed of the folds of held-out sentences.")
 
     def run(self) -> None:

@@ -13,9 +13,9 @@ class EvalClassifier(ClassifyingOptions, JsonOptions, LabelledCommand):
 
     examples = ("classifier eval classifier.palm test.tsv",)
     common = ("format", "positives", "negatives", "tagger", "json", "quiet")
-    model: str = option(argument=True, help="The model file.")
+    model: str = option(argument=True, path="input", help="The model file.")
     data: str | None = option(
-        default=None, argument=True,
+        default=None, argument=True, path="input",
         help="One sentence per line: CLASS<TAB>words, optionally followed by <TAB>parts of speech; or JSON lines.",
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from palmette.options.declare import option
 class InspectClassifier(JsonOptions, Command):
     """Show a classifier: settings, training log, strongest attributes of each tag."""
 
-    model: str = option(argument=True, help="The model file.")
+    model: str = option(argument=True, path="input", help="The model file.")
     top: int = option(default=5, low=0, help="Strongest attributes to show per tag.")
 
     def run(self) -> None:

@@ -13,7 +13,7 @@ from palmette.cli.classifier.common import (
     load_with_tagger,
     read_labelled,
 )
-from palmette.cli.command import JsonOptions
+from palmette.cli.command import ForceOptions, JsonOptions
 from palmette.cli.output import exit_if_interrupted, report_training
 from palmette.data.text import TextSpec
 from palmette.errors import UsageError
@@ -32,37 +32,45 @@ FIXED = (
 )  # fmt: skip
 
 
-class TrainClassifier(JsonOptions, LabelledCommand):
+class TrainClassifier(ForceOptions, JsonOptions, LabelledCommand):
     """Train a classifier of sentences: it finds the latent structure that helps the decision most."""
 
     examples = ("classifier train train.tsv -o classifier.palm --dev dev.tsv",)
     owners = (ClassifierOptions, TextSpec)
+    updates = ("resume",)
     common = (
         "output", "dev", "positives", "negatives", "learner", "latent", "types", "features", "template", "passes",
         "resume", "quiet",
     )  # fmt: skip
 
     data: str | None = option(
-        default=None, argument=True,
+        default=None, argument=True, path="input",
         help="One sentence per line: CLASS<TAB>words, optionally followed by <TAB>parts of speech. Or JSON lines with "
         "tokens, pos and label.",
     )  # fmt: skip
-    output: str = option(short="o", metavar="FILE", help="The model file to write.")
+    output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
     dev: str | None = option(
-        default=None, metavar="FILE", help="Development file, like DATA: the pass with the best accuracy on it is kept."
+        default=None,
+        metavar="FILE",
+        path="input",
+        help="Development file, like DATA: the pass with the best accuracy on it is kept.",
     )
     positive: str | None = option(
         default=None, metavar="CLASS", group="data",
         help="Which of the two classes of DATA is positive; not needed for 0 and 1, no and yes, and similar pairs.",
     )  # fmt: skip
     dev_positives: str | None = option(
-        default=None, metavar="FILE", group="data", help="Instead of --dev: positive sentences, without classes."
+        default=None,
+        metavar="FILE",
+        group="data",
+        path="input",
+        help="Instead of --dev: positive sentences, without classes.",
     )
     dev_negatives: str | None = option(
-        default=None, metavar="FILE", group="data", help="Negative sentences; goes with --dev-positives."
+        default=None, metavar="FILE", group="data", path="input", help="Negative sentences; goes with --dev-positives."
     )
     resume: str | None = option(
-        default=None, metavar="MODEL", group="training",
+        default=None, metavar="MODEL", group="training", path="input",
         help="Continue training this model, also with new data and attributes; its options are kept.",
     )  # fmt: skip
     checkpoint: bool = option(

@@ -28,7 +28,7 @@ class ParsingOptions(ThreadOptions):
         default=None, low=1, high=MOST_BEAM, help="States that the search keeps (default: as in training)."
     )
     tagger: list | None = option(
-        default=None, repeat=True, metavar="[FIELD=]MODEL",
+        default=None, repeat=True, metavar="[FIELD=]MODEL", path="input",
         help="Tag the sentences with a palmette tagger before parsing: MODEL, upos=MODEL or xpos=MODEL; may be given "
         "several times.",
     )  # fmt: skip
@@ -37,7 +37,9 @@ class ParsingOptions(ThreadOptions):
 class DrawingOptions(Options):
     """Options of commands that draw trees."""
 
-    svg: str | None = option(default=None, metavar="FILE", group="output", help="Draw trees into this file, as SVG.")
+    svg: str | None = option(
+        default=None, metavar="FILE", group="output", path="output", help="Draw trees into this file, as SVG."
+    )
     sentences: str | None = option(
         default=None, metavar="1,4-6", group="output", help=f"Which sentences to draw (default: the first {DRAWN})."
     )

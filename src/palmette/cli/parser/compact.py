@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from palmette.cli.command import Command, JsonOptions
+from palmette.cli.command import Command, ForceOptions, JsonOptions
 from palmette.cli.common import ThreadOptions, text_spec
 from palmette.cli.compaction import MOST_LOSS, log_loss, save_and_report
 from palmette.cli.parser.common import load_parser, preparation
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class CompactParser(ThreadOptions, JsonOptions, Command):
+class CompactParser(ThreadOptions, ForceOptions, JsonOptions, Command):
     """Make a parser small: weights of 8 or 16 bits, and without the weights that development data does not miss. The
     loss on the development data is reported. A compact parser is used like any other."""
 
@@ -26,10 +26,10 @@ class CompactParser(ThreadOptions, JsonOptions, Command):
     common = ("output", "dev", "most-loss", "tagger", "skip-bad", "threads", "json", "quiet")
     owners = (TextSpec,)
 
-    model: str = option(argument=True, help="The model file of a parser.")
-    output: str = option(short="o", metavar="FILE", help="The model file to write.")
+    model: str = option(argument=True, path="input", help="The model file of a parser.")
+    output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
     dev: str | None = option(
-        default=None, metavar="FILE",
+        default=None, metavar="FILE", path="input",
         help="A treebank that the parser was not trained on. Without it no weight is dropped.",
     )  # fmt: skip
     most_loss: float = option(
@@ -37,7 +37,7 @@ class CompactParser(ThreadOptions, JsonOptions, Command):
         help="The most points of LAS, of 100, that may be lost on the development data.",
     )  # fmt: skip
     tagger: list | None = option(
-        default=None, repeat=True, metavar="[FIELD=]MODEL",
+        default=None, repeat=True, metavar="[FIELD=]MODEL", path="input",
         help="Tag the development data with a palmette tagger first: MODEL, upos=MODEL or xpos=MODEL; may be given "
         "several times.",
     )  # fmt: skip

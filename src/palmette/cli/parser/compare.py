@@ -24,10 +24,12 @@ class CompareParsers(ParsingOptions, JsonOptions, Command):
     owners = (TextSpec,)
 
     files: list = option(
-        argument=True, repeat=True,
+        argument=True, repeat=True, path="input",
         help="Two or more models of parsers or CoNLL-U files with their trees, followed by the gold file.",
     )  # fmt: skip
-    gold: str | None = option(default=None, metavar="FILE", help="The gold file, if it is not the last of the files.")
+    gold: str | None = option(
+        default=None, metavar="FILE", path="input", help="The gold file, if it is not the last of the files."
+    )
     rounds: int = option(default=10_000, low=1, help="Rounds of bootstrap and randomisation.")
     seed: int = option(default=1, low=0, help="Seed of bootstrap and randomisation.")
 

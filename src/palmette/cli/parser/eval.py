@@ -38,8 +38,10 @@ class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
     common = ("tagger", "beam", "draw", "svg", "sentences", "skip-bad", "threads", "json", "quiet")
     owners = (TextSpec,)
 
-    first: str = option(argument=True, help="The model file of a parser; or the gold file, followed by the guess.")
-    second: str = option(argument=True, help="The gold file; or the guess, with the same words.")
+    first: str = option(
+        argument=True, path="input", help="The model file of a parser; or the gold file, followed by the guess."
+    )
+    second: str = option(argument=True, path="input", help="The gold file; or the guess, with the same words.")
     skip_bad: bool = option(
         default=False, help="Leave out sentences of the gold file that are not trees, and report how many."
     )

@@ -20,13 +20,18 @@ class ParserFeatures(Command):
     """Print a named template set of the parser, or check a template file."""
 
     name: str | None = option(
-        default=None, argument=True,
+        default=None, argument=True, path="input",
         help="basic, rich or latent prints that set as a template file, auto the one that fits --data; a path checks "
         "that file; without it the sets are listed.",
     )  # fmt: skip
-    data: str | None = option(default=None, metavar="FILE", help="The treebank that the templates of auto fit.")
+    data: str | None = option(
+        default=None, metavar="FILE", path="input", help="The treebank that the templates of auto fit."
+    )
     dev: str | None = option(
-        default=None, metavar="FILE", help="Its development data: an XPOS with tags of another set is not read."
+        default=None,
+        metavar="FILE",
+        path="input",
+        help="Its development data: an XPOS with tags of another set is not read.",
     )
 
     def run(self) -> None:

@@ -10,7 +10,7 @@ from palmette.options.declare import option
 class InspectParser(JsonOptions, Command):
     """Show a parser: settings, sizes, relations, training log."""
 
-    model: str = option(argument=True, help="The model file.")
+    model: str = option(argument=True, path="input", help="The model file.")
     templates: bool = option(default=False, help="Print its templates too, as in a file for --features.")
 
     def run(self) -> None:

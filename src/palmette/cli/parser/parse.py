@@ -36,14 +36,14 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
     common = ("output", "text", "tagger", "beam", "nbest", "draw", "svg", "sentences", "threads", "quiet")
     owners = (TextSpec,)
 
-    model: str = option(argument=True, help="The model file of a parser.")
+    model: str = option(argument=True, path="input", help="The model file of a parser.")
     data: str = option(
-        default="-", argument=True,
+        default="-", argument=True, path="input",
         help="What to parse: CoNLL-U or CoNLL-X with tags; `-` is standard input. Its own heads and relations are not "
         "read.",
     )  # fmt: skip
     output: str = option(
-        default="-", short="o", metavar="FILE",
+        default="-", short="o", metavar="FILE", path="output",
         help="Where to write CoNLL-U; `-` is standard output. All but heads and relations is written as it was read.",
     )  # fmt: skip
     text: str | None = option(

@@ -6,7 +6,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from palmette.cli.command import Command, JsonOptions
+from palmette.cli.command import Command, ForceOptions, JsonOptions
 from palmette.cli.common import text_spec
 from palmette.cli.compaction import MOST_LOSS
 from palmette.cli.output import exit_if_interrupted, report_training
@@ -25,32 +25,38 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class TrainParser(JsonOptions, Command):
+class TrainParser(ForceOptions, JsonOptions, Command):
     """Train a dependency parser from a treebank."""
 
     examples = ("parser train train.conllu -o parser.palm --dev dev.conllu",)
     owners = (ParserOptions, TextSpec)
+    updates = ("resume",)
     common = (
         "output", "dev", "learner", "beam", "update", "passes", "patience", "tagger", "jackknife", "features",
         "resume", "quiet",
     )  # fmt: skip
 
     data: str = option(
-        argument=True, help="Sentences with trees: CoNLL-U or CoNLL-X; `-` is standard input, gzip is fine."
+        argument=True,
+        path="input",
+        help="Sentences with trees: CoNLL-U or CoNLL-X; `-` is standard input, gzip is fine.",
     )
-    output: str = option(short="o", metavar="FILE", help="The model file to write.")
+    output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
     dev: str | None = option(
-        default=None, metavar="FILE", help="Development treebank: the pass with the best LAS on it is kept."
+        default=None,
+        metavar="FILE",
+        path="input",
+        help="Development treebank: the pass with the best LAS on it is kept.",
     )
     resume: str | None = option(
-        default=None, metavar="MODEL", group="training",
+        default=None, metavar="MODEL", group="training", path="input",
         help="Continue training this model, also with new data and relations; its options are kept.",
     )  # fmt: skip
     checkpoint: bool = option(
         default=False, group="training", help="Keep in the model what --resume needs to continue exactly."
     )
     tagger: list | None = option(
-        default=None, repeat=True, metavar="[FIELD=]MODEL", group="data",
+        default=None, repeat=True, metavar="[FIELD=]MODEL", group="data", path="input",
         help="Replace tags of the treebanks by those of a palmette tagger: MODEL, upos=MODEL or xpos=MODEL; may be "
         "given several times.",
     )  # fmt: skip

@@ -18,8 +18,8 @@ class EvalPipeline(RunningOptions, JsonOptions, Command):
     owners = (TextSpec,)
     common = ("input", "beam", "threads", "json", "quiet")
 
-    model: str = option(argument=True, help="The model file of a pipeline.")
-    gold: str = option(argument=True, help="The gold treebank, CoNLL-U.")
+    model: str = option(argument=True, path="input", help="The model file of a pipeline.")
+    gold: str = option(argument=True, path="input", help="The gold treebank, CoNLL-U.")
     input: str = option(default="text", choices=GOLD_INPUTS, help="What the pipeline gets to read.")
 
     def run(self) -> None:

@@ -11,7 +11,7 @@ class InspectPipeline(JsonOptions, Command):
     """Show a pipeline: components, sizes, scores on development data, settings. To look into a component, take it out
     with `palmette pipeline extract` and inspect that file."""
 
-    model: str = option(argument=True, help="The model file of a pipeline.")
+    model: str = option(argument=True, path="input", help="The model file of a pipeline.")
 
     def run(self) -> None:
         from palmette.pipeline.pipeline import Pipeline

@@ -31,9 +31,13 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
     owners = (TextSpec,)
     common = ("output", "input", "to", "components", "beam", "threads", "text", "draw", "svg", "sentences", "quiet")
 
-    model: str = option(argument=True, help="The model file of a pipeline.")
-    data: str = option(default="-", argument=True, help="What to read; `-` is standard input, gzip is fine.")
-    output: str = option(default="-", short="o", metavar="FILE", help="Where to write; `-` is standard output.")
+    model: str = option(argument=True, path="input", help="The model file of a pipeline.")
+    data: str = option(
+        default="-", argument=True, path="input", help="What to read; `-` is standard input, gzip is fine."
+    )
+    output: str = option(
+        default="-", short="o", metavar="FILE", path="output", help="Where to write; `-` is standard output."
+    )
     input: str = option(default="text", choices=INPUTS, help="What is read.")
     to: str = option(default="conllu", choices=OUTPUTS, group="output", help="What is written.")
     components: tuple | None = option(

@@ -2,9 +2,10 @@
 
 Columns: `--confidence` adds one column after the label, and for labels of spans two: the confidence of the token's
 label, and that of the whole span that it belongs to (`-` outside of spans); a line `# confidence ...` before the
-sentence has the confidence of all its labels together. CoNLL-U has them in its last field. `--marginals` adds
+sentence has the confidence of all its labels together, `# confidence (not calibrated) ...` if the model is not
+calibrated. CoNLL-U has them in its last field. `--marginals` adds
 `LABEL/number` after the label, for every label in the model's order, as CRF++ does. JSON lines have all of it under
-names.
+names, and `calibrated`, which is true or false.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 NO_SPAN = "-"
 CONFIDENCE, TOKENS, SPANS, MARGINALS = "confidence", "token_confidence", "span_confidence", "marginals"
+CALIBRATED, NOT_CALIBRATED = "calibrated", "confidence (not calibrated)"
 
 
 class SpanPosteriors(NamedTuple):
@@ -36,6 +38,12 @@ class Confidence(NamedTuple):
     sentences: np.ndarray  # f64[S]  all labels of this sentence; empty: not asked for
     spans: SpanPosteriors | None  # this span here, neither longer nor shorter; None: not asked for, or no such labels
     marginals: np.ndarray | None  # f64[N, Y]  each label here; None: not asked for
+    calibrated: bool = True  # whether these are probabilities
+
+    @property
+    def called(self) -> str:
+        """The name of the figures."""
+        return CONFIDENCE if self.calibrated else NOT_CALIBRATED
 
 
 class ConfidenceOutput(NamedTuple):
@@ -73,6 +81,9 @@ def confidence_records(
         tables = [dict(zip(labels, row, strict=True)) for row in _rounded(found.marginals)]
         for note, (a, b) in zip(made, cuts, strict=True):
             note[MARGINALS] = tables[a:b]
+    if any(wanted):
+        for note in made:
+            note[CALIBRATED] = found.calibrated
     return made
 
 
@@ -81,7 +92,9 @@ def empty_record(found: Confidence, wanted: ConfidenceOutput) -> dict[str, Any]:
     record: dict[str, Any] = {CONFIDENCE: 1.0, TOKENS: []} if wanted.confidence else {}
     if wanted.confidence and found.spans is not None:
         record[SPANS] = []
-    return record | ({MARGINALS: []} if wanted.marginals else {})
+    return (
+        record | ({MARGINALS: []} if wanted.marginals else {}) | ({CALIBRATED: found.calibrated} if any(wanted) else {})
+    )
 
 
 def n_cells(found: Confidence, labels: Sequence[str], wanted: ConfidenceOutput) -> int:

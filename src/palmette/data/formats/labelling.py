@@ -12,7 +12,6 @@ import numpy as np
 
 from palmette.data.corpus import Column, Corpus
 from palmette.data.formats.confidence import (
-    CONFIDENCE,
     NO_CONFIDENCE,
     NO_SPAN,
     Confidence,
@@ -63,7 +62,7 @@ class Labelling(msgspec.Struct, frozen=True):
         if self.scores is not None:
             notes = [{SCORE: score} for score in self.scores.tolist()]
         if self.confidence is not None and self.wanted.confidence:
-            whole = [{CONFIDENCE: share} for share in self.confidence.sentences.tolist()]
+            whole = [{self.confidence.called: share} for share in self.confidence.sentences.tolist()]
             notes = [note | more for note, more in zip(notes, whole, strict=True)]
         if self.scores is None and not any(notes):
             return None

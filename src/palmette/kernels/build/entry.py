@@ -146,8 +146,9 @@ def target_machine(cpu: str, features: str) -> Any:
 
 
 @global_compiler_lock
-def compile_entry(py_func: Callable[..., Any], machine: Any) -> bytes:
-    """The object file of a kernel."""
+def lower_entry(py_func: Callable[..., Any]) -> bytes:
+    """A kernel with its entry point as LLVM bitcode, before optimisation: the same for all processors. Functions and
+    globals are named by their position, since Numba's own names contain counters of the process."""
     signature, name = signature_of(py_func), py_func.__name__
     dispatcher: Any = numba.njit(**PART)(py_func)
     compiled = dispatcher._compiler.compile(compiler_types(signature), None)
@@ -158,9 +159,20 @@ def compile_entry(py_func: Callable[..., Any], machine: Any) -> bytes:
     module = compiled.library._final_module.clone()
     module.link_in(llvm.parse_assembly(_entry_module(name, compiled, signature)))
     entry = f"palmette_{name}"
-    for function in module.functions:
-        if not function.is_declaration and function.name != entry:
-            function.linkage = "internal"
-    compiled.library._final_module = module
-    _optimise(compiled.library)
-    return machine.emit_object(compiled.library._final_module)
+    module.name = entry
+    own = [value for value in (*module.functions, *module.global_variables) if not value.is_declaration]
+    for number, value in enumerate(value for value in own if value.name != entry):
+        value.linkage = "internal"
+        value.name = f"part.{number}"
+    return bytes(module.as_bitcode())
+
+
+@global_compiler_lock
+def emit_entry(bitcode: bytes, machine: Any) -> bytes:
+    """The object file of a lowered kernel, optimised for one processor."""
+    codegen: Any = numba.core.codegen.JITCPUCodegen("palmette")
+    codegen._tm = machine
+    library = codegen.create_library("palmette")
+    library._final_module = llvm.parse_bitcode(bitcode)
+    _optimise(library)
+    return bytes(machine.emit_object(library._final_module))

@@ -17,7 +17,7 @@ from palmette.errors import DataError, either
 from palmette.evaluation.calibration import BINS, Reliability, reliability, sentence_hits, span_hits
 from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.chain.posteriors import confidence_of
-from palmette.structures.chain.temperature import COLDEST, HOTTEST, Calibration, gold_likelihood, lowest
+from palmette.structures.chain.temperature import COLDEST, HOTTEST, PRECISION, Calibration, gold_likelihood, lowest
 
 Watch = Callable[[float, float], None]  # temperature, negative log-likelihood a token
 NOTHING = 1e-7  # of negative log-likelihood a token: below, gold is all there is
@@ -76,9 +76,11 @@ def _gold(model: ChainModel, corpus: Corpus) -> LabelMask:
     return training_mask(corpus, model.labels)
 
 
-def fit_temperature(model: ChainModel, corpus: Corpus, watch: Watch | None = None) -> tuple[ChainModel, Calibration]:
+def fit_temperature(
+    model: ChainModel, corpus: Corpus, watch: Watch | None = None, precision: float = PRECISION
+) -> tuple[ChainModel, Calibration]:
     """The model with the temperature that makes the gold label sequences of a corpus most probable, and what was found.
-    Sentences whose gold the model cannot make are left out."""
+    Sentences whose gold the model cannot make are left out. precision: of the logarithm of the temperature."""
     used = _possible(model, corpus)
     if not used.n_tokens:
         raise DataError(
@@ -93,7 +95,7 @@ def fit_temperature(model: ChainModel, corpus: Corpus, watch: Watch | None = Non
             watch(temperature, value)
         return value
 
-    temperature = lowest(loss)
+    temperature = lowest(loss, precision=precision)
     after = loss(temperature)
     if after < NOTHING or temperature in (COLDEST, HOTTEST):
         raise DataError(

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus, column_of_types
-from palmette.data.files import FilePath, shown
+from palmette.data.files import FilePath, check_apart, shown
 from palmette.data.formats.confidence import ConfidenceOutput
 from palmette.data.formats.registry import read_corpus, stream_corpus
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
@@ -79,6 +79,7 @@ def tag_file(
     progress: Progress | None = None,
 ) -> TagCounts:  # fmt: skip
     """Tag a file block by block; the target is written whole or not at all."""
+    check_apart([target], [source])
     model.with_bias(request.biases or {})
     _check(model, request)
     spec = request.reading_spec.resolved(source)
@@ -103,6 +104,7 @@ def nbest_file(
 ) -> int:  # fmt: skip
     """Write the n best label sequences of each sentence, and return the number of tokens. `output` of the request is
     crfpp, columns or jsonl."""
+    check_apart([target], [source])
     from palmette.data.formats.nbest import NBestWriter
     from palmette.structures.chain.nbest import check_count, label_lists, of_no_token
 

@@ -86,9 +86,10 @@ class ChainMeta(msgspec.Struct, kw_only=True, frozen=True):
     imported: Imported | UnsetType = UNSET
     label_numbers: LabelNumbers | UnsetType = UNSET  # labels of Python data are whole numbers
     vectors: dict[str, Count] | UnsetType = UNSET  # widths of the vectors of Python data
+    columns: Count | UnsetType = UNSET  # of the training data, which may be more than the templates read
 
 
 ABOUT_TRAINING = (
     "history", "forbidden", "best_pass", "ended", "features", "reading", "calibration", "temperature", "rows",
-    "counting", "imported", "label_numbers", "vectors",
+    "counting", "imported", "label_numbers", "vectors", "columns",
 )  # fmt: skip

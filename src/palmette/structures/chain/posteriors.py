@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.confidence import Confidence, SpanPosteriors
+from palmette.data.formats.confidence import NOT_CALIBRATED, Confidence, SpanPosteriors
 from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.errors import UsageError, either
@@ -35,7 +35,7 @@ def _real(bias: dict[str, float]) -> dict[str, float]:
 
 def named(model: ChainModel, bias: dict[str, float] | None = None) -> str:
     """The name of its posteriors for reports."""
-    return "probability" if are_probabilities(model, bias) else "confidence (not calibrated)"
+    return "probability" if are_probabilities(model, bias) else NOT_CALIBRATED
 
 
 def check_probabilities(model: ChainModel, what: str) -> None:
@@ -98,7 +98,8 @@ def confidence_of(
         kinds = [types[k] for k in places.kind.tolist()]
         found = SpanPosteriors(places.sentence, places.first, places.end, kinds, out.spans)
     of_sentences = np.exp(np.minimum(alone - out.log_z, 0.0)) if whole else np.zeros(0)
-    return Confidence(out.tokens, of_sentences, found, out.labels if marginals else None)
+    every = out.labels if marginals else None
+    return Confidence(out.tokens, of_sentences, found, every, are_probabilities(model, bias))
 
 
 def log_posterior(model: ChainModel, corpus: Corpus, wanted: LabelMask) -> np.ndarray:

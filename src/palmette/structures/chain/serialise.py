@@ -46,7 +46,7 @@ from palmette.structures.chain.lists import as_rows, entries, is_list
 from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, Imported, StoredShape
 from palmette.structures.chain.model import MOST_BIAS, ChainModel
 from palmette.structures.chain.packed import CompactModel, scale_of, scaled
-from palmette.structures.chain.unpacked import as_lists, unpack_chain_weights, unpack_contexts, unpack_packed
+from palmette.structures.chain.unpacked import as_lists, row_bytes, unpack_chain_weights, unpack_contexts, unpack_packed
 from palmette.structures.chain.weights import (
     ARITIES,
     Shape,
@@ -256,8 +256,10 @@ def chain_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainMo
     sizes = {PARTS[arity]: _attributes(stored, PARTS[arity], file) for arity in layout.arities}
     found = array_specs.unpack(arrays, chain_specs(layout, arrays), chain_sizes(shape, sizes), file)
     allowed = Transitions(*(found[f"allowed.{name}"] for name in Transitions._fields))
-    for arity in (arity for arity, form in layout.forms if not (layout.exact or as_lists(arity, form, shape))):
-        check_growth(found, PARTS[arity], 4 * (sizes[PARTS[arity]] + 1) * shape.width(arity), file)
+    for arity, form in layout.forms:
+        A = sizes[PARTS[arity]]
+        if not (layout.exact or as_lists(found, arity, form, shape, A)):
+            check_growth(found, PARTS[arity], row_bytes(shape, arity, A), file)
     indexes = {arity: unpack_index(found, PARTS[arity], sizes[PARTS[arity]]) for arity in layout.arities}
     names = {arity: unpack_names(found, PARTS[arity], index, file) for arity, index in indexes.items()}
     about = msgspec.to_builtins(stored)

@@ -159,9 +159,11 @@ class Session:
         model, room = self._model, None
         # A room that would be far too large is not tried: tables of many states are larger than the model.
         far = search_bytes(FIRST_ROOM, model.shape, model.encoder) > 4 * MOST_BYTES
-        reader = (
-            None if model.beam or far else reader_for(model.encoder, model.feature_indexes, model.meta.get("vectors"))
-        )
+        reader = None
+        if not (model.beam or far):
+            reader = reader_for(
+                model.encoder, model.feature_indexes, model.meta.get("vectors"), model.meta.get("columns")
+            )
         if reader is not None:
             room = Room(model, reader, FIRST_ROOM)
             if room.search.size > MOST_BYTES:
@@ -178,7 +180,9 @@ class Session:
 
         model = self._model
         mode, index = ("attributes", model.feature_indexes[1]) if model.encoder is None else ("columns", None)
-        corpus = corpus_from_items([tokens], mode=mode, index=index, widths=model.meta.get("vectors")).corpus
+        corpus = corpus_from_items(
+            [tokens], mode=mode, index=index, widths=model.meta.get("vectors"), columns=model.meta.get("columns")
+        ).corpus
         labels, scores = model.tag(corpus)
         return _taken(model.classes, labels), float(scores.sum())
 

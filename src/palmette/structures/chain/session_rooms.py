@@ -42,15 +42,16 @@ _STRINGS = frozenset((str,))
 
 
 def reader_for(
-    encoder: Encoder | None, feature_indexes: Mapping[int, FeatureIndex], widths: Mapping[str, int] | None = None
-) -> AttributeReader | CellReader | None:
+    encoder: Encoder | None, feature_indexes: Mapping[int, FeatureIndex], widths: Mapping[str, int] | None = None,
+    columns: int | None = None,
+) -> AttributeReader | CellReader | None:  # fmt: skip
     """What reads the sentences of a model; None if its templates look at more than single cells. `widths`: of the
-    vectors that it was trained on."""
+    vectors that it was trained on; `columns`: how many of them."""
     if encoder is None:
         return AttributeReader(feature_indexes[1], widths)
     if LABEL_CONTEXT in encoder.programs or any(view.atom.startswith(LEXICON) for view in encoder.views):
         return None
-    return CellReader(encoder, feature_indexes)
+    return CellReader(encoder, feature_indexes, columns)
 
 
 class AttributeReader:
@@ -144,8 +145,10 @@ class AttributeReader:
 class CellReader:
     """Words or columns: each cell is hashed in all its views when it is met first. A table that is full starts anew."""
 
-    def __init__(self, encoder: Encoder, feature_indexes: Mapping[int, FeatureIndex]) -> None:
-        self.encoder, self.indexes = encoder, feature_indexes
+    def __init__(
+        self, encoder: Encoder, feature_indexes: Mapping[int, FeatureIndex], most_columns: int | None = None
+    ) -> None:
+        self.encoder, self.indexes, self.most_columns = encoder, feature_indexes, most_columns
         self.n_columns, views = encoder.n_columns, encoder.views
         self.rows: list[dict[str, int]] = [{} for _ in range(self.n_columns)]
         self.used, self.most_cells = 0, min(MOST_CELLS, CELL_BYTES // (16 * max(1, len(views))))
@@ -201,6 +204,8 @@ class CellReader:
                 return GENERAL
         else:
             return GENERAL
+        if self.most_columns is not None and len(columns) > self.most_columns:
+            return GENERAL  # an error
         others = columns[self.n_columns :]
         if len(columns) < max(1, self.n_columns) or not all(_STRINGS.issuperset(map(type, cells)) for cells in others):
             return GENERAL

@@ -58,8 +58,8 @@ def gold_likelihood(scoring: Scoring, data: Data) -> np.ndarray:
         return np.minimum(np.where(np.isneginf(known), -np.inf, known - every), 0.0)
 
 
-def lowest(value: Callable[[float], float], start: float = 1.0) -> float:
-    """The positive number with the lowest value of a function that falls and then rises, to a relative PRECISION.
+def lowest(value: Callable[[float], float], start: float = 1.0, precision: float = PRECISION) -> float:
+    """The positive number with the lowest value of a function that falls and then rises, to a relative precision.
 
     Doubling or halving goes on until the value rises; then the golden section of logarithms. COLDEST or HOTTEST, when
     it falls for ever on that side."""
@@ -73,14 +73,14 @@ def lowest(value: Callable[[float], float], start: float = 1.0) -> float:
         at_high = value(high)
     if low <= COLDEST or high >= HOTTEST:
         return COLDEST if low <= COLDEST else HOTTEST
-    return _golden_section(value, math.log(low), math.log(high))
+    return _golden_section(value, math.log(low), math.log(high), precision)
 
 
-def _golden_section(value: Callable[[float], float], a: float, b: float) -> float:
+def _golden_section(value: Callable[[float], float], a: float, b: float, precision: float) -> float:
     """The lowest point between exp(a) and exp(b)."""
     c, d = b - GOLDEN * (b - a), a + GOLDEN * (b - a)
     at_c, at_d = value(math.exp(c)), value(math.exp(d))
-    while b - a > PRECISION:
+    while b - a > precision:
         if at_c <= at_d:
             b, d, at_d = d, c, at_c
             c = b - GOLDEN * (b - a)

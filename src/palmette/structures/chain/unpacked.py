@@ -24,7 +24,7 @@ from palmette.kernels.core.aligned import aligned_zeros
 from palmette.structures.chain.array_specs import PARTS, Layout
 from palmette.structures.chain.lists import MANY_LABELS, from_entries
 from palmette.structures.chain.weights import ARITIES, Shape, from_stored, new_chain
-from palmette.structures.stored_weights import ENTRIES, Form, unpack_rows
+from palmette.structures.stored_weights import EMPTY, ENTRIES, FEW, Form, stored_bytes, unpack_rows
 
 if TYPE_CHECKING:
     from palmette.kernels.chain.label_context import LabelContextWeights
@@ -61,8 +61,11 @@ def _unpack_weights(arrays: Arrays, part: str) -> FeatureWeights:
 def _unpack_cells(arrays: Arrays, arity: int, form: Form, shape: Shape, A: int) -> FeatureWeights:
     """Padded rows, row 0 being zero, from those of a file; lists if there are many labels."""
     part, H = PARTS[arity], shape.n_states
-    if as_lists(arity, form, shape):
-        return from_entries(shape.block(1), *(arrays[f"{part}.{name}"] for name in ENTRIES))
+    if as_lists(arrays, arity, form, shape, A):
+        count, state, value = (arrays[f"{part}.{name}"] for name in ENTRIES)
+        if form.scaled:
+            value = value * np.repeat(arrays[f"{part}.scale"], count)
+        return from_entries(shape.block(arity), count, state, value)
     w = aligned_zeros((A + 1, shape.width(arity)), np.float32)
     padded = w.reshape(A + 1, *(H,) * (arity - 1), stride_of(H))
     unpack_rows(arrays, part, form, padded[1:, ..., :H])
@@ -72,9 +75,18 @@ def _unpack_cells(arrays: Arrays, arity: int, form: Form, shape: Shape, A: int) 
     return no_weights()._replace(slot=slot, used=np.array([A + 1], np.int64), w=w)
 
 
-def as_lists(arity: int, form: Form, shape: Shape) -> bool:
-    """Whether stored weights become lists."""
-    return arity == 1 and form.sparse and not form.scaled and shape.n_labels >= MANY_LABELS
+def as_lists(arrays: Arrays, arity: int, form: Form, shape: Shape, A: int) -> bool:
+    """Whether stored weights become lists: those of many labels, and sparse weights of label pairs and triples if their
+    rows would take far more memory than the file."""
+    if arity == 1 or not form.sparse:
+        return form.sparse and not form.scaled and shape.n_labels >= MANY_LABELS
+    stored = stored_bytes(arrays, PARTS[arity])
+    return not shape.latent and row_bytes(shape, arity, A) > EMPTY + FEW * stored
+
+
+def row_bytes(shape: Shape, arity: int, A: int) -> int:
+    """The memory of dense rows."""
+    return 4 * (A + 1) * shape.width(arity)
 
 
 def unpack_packed(arrays: Arrays, form: Form, shape: Shape) -> PackedRows:

@@ -34,8 +34,11 @@ def is_arpa_name(path: FilePath) -> bool:
 
 def looks_like_arpa(path: FilePath) -> bool:
     """By the name, or by `\\data\\` near the beginning; a model file begins with its length in bytes."""
-    if is_arpa_name(path) or os.fspath(path) == "-":
-        return True
+    return is_arpa_name(path) or os.fspath(path) == "-" or begins_as_arpa(path)
+
+
+def begins_as_arpa(path: FilePath) -> bool:
+    """Whether `\\data\\` is near the beginning of a file."""
     head = next(iter(read_blocks(path)), b"")[:4096]
     return b"\0" not in head and b"\\data\\" in head
 

@@ -1,7 +1,8 @@
 """Sentences that are held out of the training data: a share that was asked for, or what the rule says.
 
 A share that was asked for is development data. By the rule, sentences are held out to choose the number of passes; then
-a model is trained on all sentences in as many passes, which is better than the model without them.
+a model is trained on all sentences in as many passes, which is better than the model without them. Its temperature is
+that of the model without them: weights that have learnt from a sentence are too sure of it.
 """
 
 from __future__ import annotations
@@ -43,12 +44,13 @@ def fit_after_holding_out(corpus: Corpus, n: int, request: TrainRequest) -> tupl
         spelt(TaggerOptions, "dev_share", 0),
     )
     model, outcome = fit_chain(rest, dev, request)
+    if "calibration" in model.meta:
+        model.meta["calibration"]["data"] = f"sentences held out of {corpus.source}"
     if outcome.interrupted or outcome.kept is None or outcome.kept.dev is None:
         return model, outcome
     passes = counted(outcome.best_epoch, "pass", "passes")
     logger.info("%.2f on them after %s; now all sentences, in as many", 100 * outcome.kept.dev, passes)
     settings = model.settings.replace(passes=outcome.best_epoch)
     whole, outcome = fit_chain(corpus, None, replace(request, settings=settings))
-    if "temperature" in model.meta:
-        whole.meta["temperature"] = model.meta["temperature"]
+    whole.meta |= {name: model.meta[name] for name in ("temperature", "calibration") if name in model.meta}
     return whole, outcome

@@ -28,6 +28,7 @@ from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import forget_forbidden
 from palmette.structures.stored_features import Names, some_names
 from palmette.training.chain.batch import MakeObjective, train_by_likelihood, warn_if_cut_short
+from palmette.training.chain.calibration import calibrate_on_dev
 from palmette.training.chain.dev import Dev
 from palmette.training.chain.online import dev_score, train_by_examples
 from palmette.training.chain.overflow import check_moved, check_weights, cure
@@ -43,7 +44,9 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tupl
     """Train a chain on a labelled corpus."""
     check_compiled("training")
     problem, scheme = prepare(corpus, dev, request)
-    return finished(corpus, problem, scheme, trained_chain(problem))
+    model, outcome = finished(corpus, problem, scheme, trained_chain(problem))
+    calibrate_on_dev(model, dev)
+    return model, outcome
 
 
 def trained_chain(problem: TrainingData, make: MakeObjective | None = None) -> TrainedChain:

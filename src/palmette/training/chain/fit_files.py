@@ -40,6 +40,7 @@ from palmette.structures.chain.search import BeamSearch, check_searchable
 from palmette.structures.chain.weights import estimated
 from palmette.structures.training_log import Epoch
 from palmette.training.chain.batch import Penalty, compacted, train_by_likelihood
+from palmette.training.chain.calibration import calibrate_on_dev
 from palmette.training.chain.changes import writable
 from palmette.training.chain.dev import for_beam, held_out
 from palmette.training.chain.exact import Averaging
@@ -81,15 +82,18 @@ def fit_files(
     settled = _settle(cluster, dev, request, choose)
     by = _by_likelihood if settled.problem.settings.chosen_learner.full_batch else _by_passes
     trained = by(cluster, settled, keep)
-    return _finished(settled, trained)
+    model, outcome = _finished(settled, trained)
+    calibrate_on_dev(model, dev)
+    return model, outcome
 
 
 def check_request(request: TrainRequest) -> None:
     """UsageError for what only a corpus in one piece can be trained with."""
     settings = request.settings
     refused = {
-        "state_features": settings.only_seen(1),
-        "edge_features": settings.only_seen(2),
+        "min_feature_count": settings.min_feature_count > 1,
+        "state_features": settings.state_features != "all",
+        "edge_features": settings.edge_features != "all",
         "transition_features": settings.transition_features != "all",
     }
     for name, is_refused in refused.items():

@@ -43,6 +43,7 @@ from palmette.structures.chain.search import BeamSearch, check_searchable
 from palmette.structures.chain.weights import ARITIES, Shape
 from palmette.training.chain.batch import Penalty
 from palmette.training.chain.beam import check_beam
+from palmette.training.chain.calibration import calibrate_on_dev
 from palmette.training.chain.dev import for_beam, held_out
 from palmette.training.chain.fit import finished, trained_chain
 from palmette.training.chain.label_blocks import LabelBlocks, rows_of_cells, settle_scheme_of_blocks
@@ -226,7 +227,9 @@ def fit_out_of_core(
     make = partial(_objective, encoding.mapped, scratch) if settings.chosen_learner.full_batch else None
     trained = trained_chain(problem, make)._replace(state=dict)  # the sums of the weights are no longer needed
     extremes = _data(np.array([0, 1]), np.zeros(1, np.int32), allow, weight, encoding.mapped.extremes())
-    return finished(whole, problem._replace(data=extremes), scheme, trained)
+    model, outcome = finished(whole, problem._replace(data=extremes), scheme, trained)
+    calibrate_on_dev(model, dev)
+    return model, outcome
 
 
 def _objective(mapped: MappedCorpus, scratch: Scratch, problem: TrainingData, penalty: Penalty) -> ChainObjective:

@@ -31,7 +31,7 @@ from palmette.kernels.latent.forms import (
 )
 from palmette.kernels.latent.train import decide
 from palmette.options.latent import LatentSettings
-from palmette.options.learners import Lclr
+from palmette.options.learners import BatchLatent, Lclr
 from palmette.structures.latent.data import longest
 from palmette.structures.latent.weights import new_store, with_capacity
 from palmette.training.latent.online import Evaluate, LatentLearning, counts_of
@@ -50,9 +50,10 @@ class BatchLearning(LatentLearning):
         super().__init__(views, weights, data, settings, evaluate, threads)
         self.workers = Workers(1 if MODE == PYTHON else threads)
         learner = settings.chosen_learner
-        assert isinstance(learner, Lclr)
+        assert isinstance(learner, BatchLatent)
         self.learner = learner
-        self.strict = learner.kind == "lclr"
+        self.strict = isinstance(learner, Lclr)  # rounds of decoding negatives until no new structure is found
+        self.rounds = learner.inner_rounds if isinstance(learner, Lclr) else 1
         self.decoding = Slices(self.costs)
         longer, combine = longest(data.x), self.how.decoding.combine
         self.decoders = [make_workspace(views, longer, combine) for _ in range(self.workers.threads)]
@@ -62,7 +63,7 @@ class BatchLearning(LatentLearning):
         fixed = np.sort(permutation[y[permutation] > 0] if self.strict else permutation)
         negatives = np.sort(permutation[y[permutation] < 0])
         store, _ = self._decode(fixed, new_store(y.size), monitor, first=True)
-        for k in range(self.learner.inner_rounds if self.strict else 1):
+        for k in range(self.rounds):
             if self.strict:
                 store, found = self._decode(negatives, store, monitor, first=k == 0)
                 self.new_structures.append(found)

@@ -20,7 +20,7 @@ from palmette.kernels.core.table import renumbered
 from palmette.kernels.latent.forms import Labelled, Views, Weights
 from palmette.options.declare import OptionError
 from palmette.options.latent import ClassifierOptions, LatentOptions, LatentSettings
-from palmette.options.learners import Lclr
+from palmette.options.learners import BatchLatent
 from palmette.options.spelling import argument, named, spelt
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel, check_columns
@@ -128,7 +128,7 @@ def _new_learning(task: Task, prepared: Prepared, evaluate: bool = True) -> Late
     adaptive = settings.training(task.y.size).rule.spread > 0
     attributes = prepared.collected.feature_indexes[1].size
     weights = new_weights(tables, attributes, settings.estimator != "last", adaptive)
-    kind = BatchLearning if isinstance(settings.learner, Lclr) else LatentLearning
+    kind = BatchLearning if isinstance(settings.learner, BatchLatent) else LatentLearning
     on_dev = _accuracy_on(prepared.held_out if evaluate else None, tables, settings, task.n_threads)
     return kind(tables, weights, prepared.data, settings, on_dev, task.n_threads)
 

@@ -25,6 +25,8 @@ def crfsuite_bytes(model: ChainModel) -> bytes:
     A model with templates can be written too: its attributes are spelt as the templates spell them (`U00:word`), and
     whoever tags with CRFsuite must give each token these strings."""
     _check(model)
+    # Weights divided by the temperature of a calibration have its probabilities, and the same best paths.
+    heat = model.temperature if "calibration" in model.meta else 1.0
     owner, label, w = state_weights(model)
     names, Y = model.names[1], len(model.labels)
     used = np.unique(owner)
@@ -33,8 +35,8 @@ def crfsuite_bytes(model: ChainModel) -> bytes:
     transitions = transition_weights(model)
     source, target = np.nonzero(transitions)
     features = np.zeros(owner.size + source.size, FEATURE)
-    _fill(features[: owner.size], STATE, owner, label, w)
-    _fill(features[owner.size :], TRANSITION, source, target, transitions[source, target])
+    _fill(features[: owner.size], STATE, owner, label, w / heat)
+    _fill(features[owner.size :], TRANSITION, source, target, transitions[source, target] / heat)
     counts = np.bincount(owner, minlength=used.size), np.bincount(source, minlength=Y)
     return _file(features, Names(*bytes_of(model.labels)), names, counts)
 
@@ -128,8 +130,6 @@ def _faults(model: ChainModel) -> list[str]:
         faults.append(f"forbidden transitions: train with {spelt(TaggerOptions, 'constraints', 'none')}")
     if any(model.bias.values()):
         faults.append("a bias of labels")
-    if "calibration" in model.meta:
-        faults.append("the temperature of a calibration")
     if 1 in model.feature_indexes and 1 not in model.names:
         faults.append("attributes whose names are not stored (a stripped model)")
     weights = [chain.transitions[1].w, chain.weights[0].w]

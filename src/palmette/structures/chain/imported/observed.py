@@ -3,6 +3,7 @@ on label pairs, or on both."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,10 +38,11 @@ def model_of_observations(
 ) -> ImportedModel:  # fmt: skip
     """The model; `single`: its tool adds weights in float32."""
     Y = len(labels)
-    bare = _bare(encoder, observations, entries.kind)
+    times = _bare(encoder, observations, entries.kind)
+    bare = times > 0
     transitions = np.zeros(Y * Y)
     plain = ~entries.single & bare[entries.owner]
-    np.add.at(transitions, entries.place[plain], entries.w[plain])
+    np.add.at(transitions, entries.place[plain], entries.w[plain] * times[entries.owner[plain]])
     indexes: dict[int, FeatureIndex] = {}
     names: dict[int, Names] = {}
     lists = {1: no_lists(), 2: no_lists()}
@@ -60,10 +62,11 @@ def model_of_observations(
 
 
 def _bare(encoder: Encoder, observations: Names, kind: np.ndarray) -> np.ndarray:
-    """bool[O]: observations on label pairs of templates without cells: plain transitions."""
-    texts = {t.text.encode() for t in encoder.templates.templates if not t.macros and 2 in t.orders}
-    bare = np.zeros(len(observations), np.bool_)
+    """i64[O]: how many templates without cells make an observation on label pairs: a plain transition, which the tools
+    add once per template. 0: no template does."""
+    texts = Counter(t.text.encode() for t in encoder.templates.templates if not t.macros and 2 in t.orders)
+    times = np.zeros(len(observations), np.int64)
     sizes, wanted = np.diff(observations.offset), {len(text) for text in texts}
     for k in np.flatnonzero((kind & 2 > 0) & np.isin(sizes, list(wanted))).tolist():
-        bare[k] = observations[k].encode() in texts
-    return bare
+        times[k] = texts[observations[k].encode()]
+    return times
