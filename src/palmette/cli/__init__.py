@@ -68,7 +68,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "hmm count": ("hmm:CountTables", "Count a hidden Markov model and write its probabilities as JSON."),
     "hmm model": ("hmm:MakeModel", "Make a model file from the probabilities of a hidden Markov model."),
     "synth": ("synth:Synth", "Draw labelled sequences with a known best accuracy."),
-    "warmup": ("warmup:Warmup", "Compile all kernels ahead of the first use."),
     "doctor": ("doctor:Doctor", "Report versions, cache folder, threads and what is missing."),
     "completion": ("completion:Completion", "Print or install shell completion for bash, zsh or fish."),
 }  # fmt: skip
@@ -84,7 +83,7 @@ SECTIONS = {
     "Taggers": ("demo", "train", "tag", "eval", "compare", "tune", "calibrate", "compact", "serve"),
     "Look inside": ("inspect", "explain", "trellis", "page", "plot", "features"),
     "Data": ("check", "convert", "pick", "synth"),
-    "This installation": ("doctor", "warmup", "completion"),
+    "This installation": ("doctor", "completion"),
 }
 # A verb for taggers that is given a model of another structure: the command of that structure
 OTHER_STRUCTURES = {
