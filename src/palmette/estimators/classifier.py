@@ -194,14 +194,6 @@ class Classifier(ClassifierOptions, Estimator):
         found = [named_tags(model.views, states[:, a:b]) for a, b in pairwise(offset)]
         return items.with_empty(found, lambda: {view.name: [] for view in model.views})
 
-    def certified(self, X: Iterable[Any]) -> np.ndarray:
-        """Whether the structure of each sentence is proven to be the best one, bool[S]: always with `add` and `joint`,
-        never with votes; `dual` has a certificate or not."""
-        items = self._items(X)
-        found = np.ones(items.size, np.bool_)
-        found[items.places] = self._fitted().certified(items.corpus)
-        return found
-
     def classify_file(
         self,
         source: FilePath,
@@ -242,10 +234,7 @@ class Classifier(ClassifierOptions, Estimator):
         """Accuracy, precision, recall and F of the positive class, area under the ROC curve."""
         model, items = self._fitted(), self._items(X)
         gold = _signs([str(label) for label in y], tuple(model.classes), items)
-        scores = binary_scores(gold > 0, model.decide(items.corpus)[0])
-        if model.settings.combine != "dual" or not items.corpus.n_sentences:
-            return scores
-        return scores._replace(certified=float(model.certified(items.corpus).mean()))
+        return binary_scores(gold > 0, model.decide(items.corpus)[0])
 
     def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
         """Accuracy."""

@@ -22,7 +22,6 @@ class BinaryScores(NamedTuple):
     auc: float | None
     said_positive: int
     right_positive: int
-    certified: float | None = None  # share of joint structures that are proven to be the best
 
     def _repr_html_(self) -> str:
         return drawn(self, "notebook_scores:binary")

@@ -66,7 +66,6 @@ def binary(found: BinaryScores) -> str:
                 "recall": percent(found.recall),
                 "F1": element("b", percent(found.f1)),
                 "area under the ROC": None if found.auc is None else percent(found.auc),
-                "certified": None if found.certified is None else percent(found.certified),
             }
         )
     )
