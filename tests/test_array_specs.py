@@ -29,11 +29,8 @@ from palmette.data.array_specs import (
 from palmette.errors import ModelError
 from palmette.features.index import in_order_of_keys
 from palmette.features.templates import LABEL_CONTEXT
-from palmette.structures.chain.array_specs import CHECKPOINT, LabelCodes, chain_sizes, chain_specs, layout_of
-from palmette.structures.chain.serialise import load_chain
-from palmette.structures.hmm.serialise import load_hmm, table_specs
-from palmette.structures.latent.serialise import classifier_sizes, classifier_specs, is_averaged, load_classifier
-from palmette.structures.lm.serialise import (
+from palmette.lab.hmm.serialise import load_hmm, table_specs
+from palmette.lab.lm.serialise import (
     ByOrder,
     NeverBegins,
     OneWordShorter,
@@ -42,7 +39,10 @@ from palmette.structures.lm.serialise import (
     lm_sizes,
     lm_specs,
 )
-from palmette.structures.lm.serialise import load as load_lm
+from palmette.lab.lm.serialise import load as load_lm
+from palmette.structures.chain.array_specs import CHECKPOINT, LabelCodes, chain_sizes, chain_specs, layout_of
+from palmette.structures.chain.serialise import load_chain
+from palmette.structures.latent.serialise import classifier_sizes, classifier_specs, is_averaged, load_classifier
 from palmette.structures.stored_features import Buckets
 from palmette.structures.tree.serialise import (
     ActionWeights,

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from rich.console import Console
 from split_treebanks import two_splittings
 
-from palmette.data.formats.conllu_spans import read_spans
 from palmette.errors import DataError
-from palmette.evaluation.conll18 import Scores, evaluate
-from palmette.reports.conll18 import print_conll18
+from palmette.pipeline.conll18 import Scores, evaluate
+from palmette.pipeline.conll18_table import print_conll18
+from palmette.pipeline.conllu_spans import read_spans
 
 TAGS = ["UPOS", "XPOS", "UFeats", "AllTags", "Lemmas"]
 METRICS = ["Tokens", "Sentences", "Words", *TAGS, "UAS", "LAS", "CLAS", "MLAS", "BLEX"]

@@ -17,7 +17,7 @@ from palmette.cli import main
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 NEEDS = {  # a library, and the module that uses it
-    "docs/spacy.md": ("spacy", "palmette.integrations.spacy"),
+    "docs/spacy.md": ("spacy", "palmette.connect.spacy"),
     "docs/serve.md": ("starlette", "palmette.serve.app"),
 }
 
