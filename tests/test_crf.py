@@ -50,7 +50,8 @@ def objective_at_the_end(tagger: Tagger) -> float:
 
 @pytest.mark.parametrize("states", ["all", "seen"])
 def test_objective_tags_and_probabilities_are_those_of_crfsuite(states: str, fitted: Tagger, tmp_path: Path) -> None:
-    pycrfsuite = pytest.importorskip("pycrfsuite")
+    import pycrfsuite
+
     if states == "seen":
         fitted = flat_tagger(**PLAIN, l2=0.7, iterations=400, tolerance=1e-9, state_features="seen").fit(
             *demo("train", 120)

@@ -31,7 +31,9 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def hub() -> Any:
-    return pytest.importorskip("datasets", reason="Hugging Face datasets is not installed")
+    import datasets
+
+    return datasets
 
 
 @pytest.fixture(scope="module")

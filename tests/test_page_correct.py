@@ -25,9 +25,6 @@ from palmette.datasets.demo import demo_text, example_files
 from palmette.serve.live_page import LivePage
 from palmette.structures.training_log import Epoch
 
-pytest.importorskip("uvicorn", reason="no server: pip install 'palmette[serve]'")
-pytest.importorskip("starlette", reason="no server: pip install 'palmette[serve]'")
-
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:

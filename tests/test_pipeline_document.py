@@ -123,8 +123,10 @@ def test_batches_are_bounded() -> None:
     assert list(batches([])) == []
 
 
+@pytest.mark.heavy("spacy")
 def test_spacy_has_the_text_and_the_tree(doc: Document) -> None:
-    spacy = pytest.importorskip("spacy", reason="needs spacy: pip install 'palmette[spacy]'")
+    import spacy
+
     from palmette.connect.spacy import spacy_doc
 
     found = spacy_doc(doc, spacy.blank("es").vocab)
