@@ -26,7 +26,7 @@ Positive = Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
 
 
 class NgramMeta(msgspec.Struct, kw_only=True, frozen=True):
-    """Everything of a language model that is not an array. Fields are named as the keys of the file (version 1)."""
+    """Everything of a language model that is not an array. Fields are named as the keys of the file."""
 
     task: str
     order: Positive  # the highest
@@ -34,8 +34,8 @@ class NgramMeta(msgspec.Struct, kw_only=True, frozen=True):
     sizes: Annotated[list[Count], msgspec.Meta(min_length=1)]  # n-grams of each order
     discounts: list[tuple[float, float, float]]
     fell_back: list[int]
-    unicode: Literal["nfc", "none"] = "none"  # the form of the words; files older than it have any
-    share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0  # of the model of the highest order in a mixture
+    unicode: Literal["nfc", "none"]  # the form of the words
+    share: Annotated[float, msgspec.Meta(gt=0, le=1)]  # of the model of the highest order in a mixture
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The metadata of a chain model's file, declared once. Fields are named as the keys of the file (version 1)."""
+"""The metadata of a chain model's file, declared once. Fields are named as the keys of the file."""
 
 from __future__ import annotations
 

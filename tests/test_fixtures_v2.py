@@ -1,4 +1,4 @@
-"""Model files of version 1 load and give what the release that made them gave."""
+"""Model files of version 2 load and give what the release that made them gave."""
 
 from __future__ import annotations
 
@@ -70,4 +70,4 @@ def test_every_file_is_in_the_index() -> None:
     assert {path.name.partition(".")[0] for path in FOLDER.iterdir()} == {*FILES, "index"}
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 500_000
     for name in FILES:
-        assert b'"version":"1"' in gzip.decompress((FOLDER / f"{name}.palm.gz").read_bytes())
+        assert b'"version":"2"' in gzip.decompress((FOLDER / f"{name}.palm.gz").read_bytes())
