@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING
 from palmette.errors import counted
 from palmette.evaluation.attachment import AttachmentScores
 from palmette.evaluation.binary import BinaryScores
-from palmette.evaluation.class_comparison import ClassComparison
 from palmette.evaluation.comparison import Comparison
 from palmette.evaluation.findings import CheckResult
 from palmette.evaluation.scores import Scores
-from palmette.evaluation.tree_comparison import TreeComparison
-from palmette.reports.attachment import BY_RELATION, arcs_table, print_tree_comparison, totals_of
+from palmette.reports.attachment import BY_RELATION, arcs_table, totals_of
 from palmette.reports.checking import print_check
-from palmette.reports.class_comparison import print_class_comparison
 from palmette.reports.comparison import print_ablation, print_comparison
 from palmette.reports.evaluation import CONFUSIONS, confusion_table, figures_table, rules_said, totals_table
 from palmette.reports.html import Html, element, facts, folded, page, printed, rich_table
@@ -89,14 +86,6 @@ def text_score(found: TextScore) -> str:
 
 def comparison(found: Comparison) -> str:
     return printed(lambda console: print_comparison(found, GOLD, console))
-
-
-def tree_comparison(found: TreeComparison) -> str:
-    return printed(lambda console: print_tree_comparison(found, GOLD, console))
-
-
-def class_comparison(found: ClassComparison) -> str:
-    return printed(lambda console: print_class_comparison(found, GOLD, console))
 
 
 def ablation(found: Ablation) -> str:
