@@ -315,7 +315,7 @@ def test_scores_by_type_and_by_label(chunker: Tagger) -> None:
     scores = chunker.evaluate(X, y)
     assert scores.accuracy == chunker.score(X, y)
     assert repr(scores) == (
-        f"Scores(tokens={scores.tokens}, sentences={scores.sentences}, accuracy={scores.accuracy:.4f}, "
+        f"LabelScores(tokens={scores.tokens}, sentences={scores.sentences}, accuracy={scores.accuracy:.4f}, "
         f"precision={scores.precision:.4f}, recall={scores.recall:.4f}, f1={scores.f1:.4f})"
     )
     rows = [["".join(cell.itertext()) for cell in row] for row in parsed(scores._repr_html_()).iter("tr")]
@@ -352,7 +352,7 @@ def test_scores_of_trees_and_classes() -> None:
     binary = binary_scores(np.array([True, False, True]), np.array([1.0, 1.0, -1.0]))
     text = words_of(binary._repr_html_())
     assert "33.33" in text
-    assert "50.00 (1 of 2 found)" in text
+    assert "predicted2recall50.00" in text
 
 
 def test_a_check_of_data() -> None:

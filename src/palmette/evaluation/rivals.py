@@ -14,7 +14,7 @@ import numpy as np
 from palmette.errors import DataError, counted
 from palmette.evaluation import significance as test
 from palmette.evaluation.attachment import METRICS, HasTrees, compared, score_trees, tallies
-from palmette.evaluation.scores import Scores, score
+from palmette.evaluation.scores import LabelScores, score
 from palmette.evaluation.significance import Tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.evaluation.tokens import Figures, sentence_sums, token_accuracy
@@ -127,7 +127,7 @@ def label_rivals(outputs: SystemOutputs) -> Rivals:
     )  # fmt: skip
 
 
-def _where(outputs: SystemOutputs, scores: Sequence[Scores]) -> list[Where]:
+def _where(outputs: SystemOutputs, scores: Sequence[LabelScores]) -> list[Where]:
     kind = "label" if scores[0].chunk_rules is None else "type"
     rows = where(outputs.names, kind, [found.by_label if kind == "label" else found.by_type for found in scores])
     known = outputs.known

@@ -13,9 +13,9 @@ from rich.table import Table
 from palmette.errors import counted
 from palmette.evaluation.comparison import Comparison, Pair
 from palmette.evaluation.rivals import Sentence, Where
+from palmette.evaluation.scores import rules_said
 from palmette.evaluation.significance import Difference, Interval
 from palmette.reports.console import OutputConsole
-from palmette.reports.evaluation import rules_said
 from palmette.reports.tables import letters, p_text, percent, plain_table, titled
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ class EvalPipeline(RunningOptions, JsonOptions, Command):
 
     def run(self) -> None:
         from palmette.pipeline.pipeline import Pipeline
-        from palmette.reports.conll18 import print_conll18
+        from palmette.reports.scores import print_scores
 
         pipeline = Pipeline.load(self.model)
         found = pipeline.evaluate(
@@ -33,4 +33,4 @@ class EvalPipeline(RunningOptions, JsonOptions, Command):
         if self.json:
             print_json(found.to_dict())
         else:
-            print_conll18(found)
+            print_scores(found)
