@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from palmette.errors import DataError, counted
-from palmette.evaluation.record import FIGURES, Main, Part, Scores, Strong, figure_cells
+from palmette.evaluation.record import FIGURES, Cell, Main, Part, Scores, Strong, figure_cells
 from palmette.evaluation.significance import Tally
 from palmette.evaluation.tokens import Figures, figures, sentence_sums
 
@@ -98,9 +98,9 @@ class AttachmentScores(Scores, frozen=True):
 
     def parts(self) -> Iterator[Part]:
         """Totals with punctuation and without, then relations and lengths of arcs."""
-        everything = ("all words", *map(Strong, (self.uas, self.las, self.clas)), self.words)
+        everything: tuple[Cell, ...] = ("all words", *map(Strong, (self.uas, self.las, self.clas)), self.words)
         rest = self.no_punctuation
-        without = ("without punctuation", rest.uas, rest.las, "", rest.words)
+        without: tuple[Cell, ...] = ("without punctuation", rest.uas, rest.las, "", rest.words)
         yield Part("", ("", "UAS", "LAS", "CLAS", "words"), (everything, without))
         ordered = dict(sorted(self.by_relation.items(), key=lambda item: -item[1].labelled.gold))
         yield _arcs("by relation: labelled arcs, and the share of heads found (UAS)", ordered)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from palmette.evaluation.record import Main, Part, Scores
+from palmette.evaluation.record import Cell, Main, Part, Scores
 
 
 class BinaryScores(Scores, frozen=True):
@@ -32,7 +32,7 @@ class BinaryScores(Scores, frozen=True):
         return Main("accuracy", self.accuracy)
 
     def parts(self) -> Iterator[Part]:
-        rows = [
+        rows: list[tuple[Cell, ...]] = [
             ("sentences", self.positives + self.negatives, "accuracy", self.accuracy),
             (f"of class {self.positive_class}", self.positives, "precision", self.precision),
             ("predicted", self.said_positive, "recall", self.recall),

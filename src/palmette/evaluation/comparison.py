@@ -101,12 +101,12 @@ def compare(
 ) -> Comparison:
     """Scores, intervals and tests of the systems, the best system by kind, and the sentences on which they differ."""
     options, names = options or CompareOptions(), rivals.names
-    runs = {name: each and [[tally] for tally in each] for name, each in rivals.tallies.items()}
+    runs = {name: None if each is None else [[tally] for tally in each] for name, each in rivals.tallies.items()}
     pairs, drawn = paired(names, runs, options, progress or (lambda message: None), rivals.right)
     systems = []
     for k, name in enumerate(names):
         metrics = {
-            metric: each and Metric(rivals.scores[k][metric], test.interval(drawn[metric][:, k]))
+            metric: None if each is None else Metric(rivals.scores[k][metric], test.interval(drawn[metric][:, k]))
             for metric, each in rivals.tallies.items()
         }
         share = None if rivals.shares is None else rivals.shares[k]

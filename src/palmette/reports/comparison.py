@@ -180,8 +180,9 @@ def print_ablation(found: Ablation, note: str, console: Console | None = None) -
     for learner in found.learners:
         pair = next((pair for pair in found.pairs if pair.second == learner.name), None)
         tested: list[str] = []
-        if pair is not None:
-            difference, _, *p_values = _difference(pair.differences["f1"] or pair.differences["accuracy"], several)
+        gain = None if pair is None else pair.differences["f1"] or pair.differences["accuracy"]
+        if gain is not None:
+            difference, _, *p_values = _difference(gain, several)
             tested = [difference, *p_values]
         cells = [_spread(one, 100) for one in (learner.f1, learner.accuracy) if one is not None]
         mark = " *" if learner.remark else ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from palmette.evaluation.record import Main, Part, Scores, Strong
+from palmette.evaluation.record import Cell, Main, Part, Scores, Strong
 from palmette.kernels.lm.score import UNKNOWN
 
 
@@ -28,7 +28,7 @@ class TextScore(Scores, frozen=True):
 
     def parts(self) -> Iterator[Part]:
         without = self.perplexity_without_unknown
-        rows = [
+        rows: list[tuple[Cell, ...]] = [
             ("sentences", self.sentences, "tokens", self.tokens),
             ("unknown", self.unknown, "share", self.unknown / self.tokens if self.tokens else None),
             ("perplexity", Strong(f"{self.perplexity:,.2f}"), "without unknown words", f"{without:,.2f}"),
