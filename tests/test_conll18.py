@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from rich.console import Console
 from split_treebanks import two_splittings
 
-from palmette.data.formats.conllu_spans import read_spans
 from palmette.errors import DataError
-from palmette.evaluation.conll18 import PipelineScores, evaluate
+from palmette.pipeline.conll18 import PipelineScores, evaluate
+from palmette.pipeline.conllu_spans import read_spans
 from palmette.reports.scores import print_scores
 
 TAGS = ["UPOS", "XPOS", "UFeats", "AllTags", "Lemmas"]
@@ -25,7 +25,8 @@ METRICS = ["Tokens", "Sentences", "Words", *TAGS, "UAS", "LAS", "CLAS", "MLAS", 
 
 
 def official(gold: str, system: str) -> dict[str, Any]:
-    udeval = pytest.importorskip("udtools.udeval", reason="the official scorer is missing: pip install udtools")
+    from udtools import udeval
+
     sides = (udeval.load_conllu(io.StringIO(text), name, {}) for name, text in (("gold", gold), ("system", system)))
     found: dict[str, Any] = udeval.evaluate(*sides)
     return found

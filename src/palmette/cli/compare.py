@@ -97,7 +97,7 @@ class Compare(HelperOptions, Comparing):
     def _compare_learners(self, train: str) -> None:
         from palmette.cli.system_outputs import labelled
         from palmette.data.formats.registry import read_corpus
-        from palmette.estimators.ablation import Material, ablate, parse_learners
+        from palmette.lab.ablation import Material, ablate, parse_learners
         from palmette.reports.comparison import print_ablation, use_of_dev
         from palmette.reports.meter import Meter
 

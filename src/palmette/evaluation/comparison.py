@@ -1,7 +1,7 @@
 """Comparison of systems on the same gold: what `palmette compare` computes, as values for tables and JSON.
 
-`compare` takes what several systems of one kind predicted for the same sentences (`rivals.py`);
-`estimators/ablation.py` trains the systems first. The statistics are in `significance.py`.
+`compare` takes what several systems of one kind predicted for the same sentences (`rivals.py`); `lab/ablation.py`
+trains the systems first. The statistics are in `significance.py`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from palmette.reports.console import OutputConsole
 from palmette.reports.tables import letters, p_text, percent, plain_table, titled
 
 if TYPE_CHECKING:
-    from palmette.estimators.ablation import Ablation, Spread
+    from palmette.lab.ablation import Ablation, Spread
 
 ROWS = 40  # of a table by type, label or relation
 WHERE = {

@@ -13,7 +13,7 @@ from palmette.reports.html import element, folded, page, printed, rich_table
 from palmette.reports.scores import part_table
 
 if TYPE_CHECKING:
-    from palmette.estimators.ablation import Ablation
+    from palmette.lab.ablation import Ablation
     from palmette.tuning.tune import TuneResult
 
 TITLE = "font-style:italic;margin-top:0.4em"
@@ -41,7 +41,7 @@ def ablation(found: Ablation) -> str:
 
 
 def tuning(found: TuneResult) -> str:
-    from palmette.reports.tuning import print_tuning
+    from palmette.tuning.report import print_tuning
 
     return printed(lambda console: print_tuning(found, console))
 
