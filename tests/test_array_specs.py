@@ -27,11 +27,8 @@ from palmette.data.array_specs import (
     size_of,
 )
 from palmette.errors import ModelError
-from palmette.structures.chain.array_specs import LabelCodes, chain_sizes, chain_specs, layout_of
-from palmette.structures.chain.serialise import load_chain
-from palmette.structures.hmm.serialise import load_hmm, table_specs
-from palmette.structures.latent.serialise import classifier_sizes, classifier_specs, is_averaged, load_classifier
-from palmette.structures.lm.serialise import (
+from palmette.lab.hmm.serialise import load_hmm, table_specs
+from palmette.lab.lm.serialise import (
     ByOrder,
     NeverBegins,
     OneWordShorter,
@@ -40,8 +37,11 @@ from palmette.structures.lm.serialise import (
     lm_sizes,
     lm_specs,
 )
-from palmette.structures.lm.serialise import load as load_lm
-from palmette.structures.lm.serialise import save as save_lm
+from palmette.lab.lm.serialise import load as load_lm
+from palmette.lab.lm.serialise import save as save_lm
+from palmette.structures.chain.array_specs import LabelCodes, chain_sizes, chain_specs, layout_of
+from palmette.structures.chain.serialise import load_chain
+from palmette.structures.latent.serialise import classifier_sizes, classifier_specs, is_averaged, load_classifier
 from palmette.structures.stored_features import Buckets
 from palmette.structures.tree.serialise import (
     ActionWeights,

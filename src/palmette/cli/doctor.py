@@ -15,7 +15,7 @@ EXTRAS = {"numba": "jit", "matplotlib": "plot", "scikit-learn": "sklearn", "pyth
 
 
 class Doctor(JsonOptions, Command):
-    """Report versions, how compiled code runs, and what is missing."""
+    """Report versions, how kernels run and what is missing."""
 
     def run(self) -> None:
         from palmette import __version__

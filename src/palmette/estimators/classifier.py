@@ -234,7 +234,7 @@ class Classifier(ClassifierOptions, Estimator):
         """Accuracy, precision, recall and F of the positive class, area under the ROC curve."""
         model, items = self._fitted(), self._items(X)
         gold = _signs([str(label) for label in y], tuple(model.classes), items)
-        return binary_scores(gold > 0, model.decide(items.corpus)[0])
+        return binary_scores(gold > 0, model.decide(items.corpus)[0], model.classes[1])
 
     def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
         """Accuracy."""
