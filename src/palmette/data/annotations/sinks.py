@@ -19,7 +19,7 @@ from palmette.data.annotations import brat, doccano, labelstudio, prodigy
 from palmette.data.annotations.document import Document, TextSpan
 from palmette.data.annotations.notes import Notes
 from palmette.data.annotations.shared import note_losses
-from palmette.data.files import FilePath, check_output, read_all
+from palmette.data.files import FilePath, check_output, is_standard, read_all
 from palmette.data.folders import new_folder, path_in
 from palmette.data.text import UTF8, write_text
 from palmette.errors import DataError, UsageError
@@ -63,7 +63,7 @@ def label_studio_sink(path: FilePath, encoding: str = UTF8) -> Iterator[BinaryIO
 @contextlib.contextmanager
 def brat_sink(path: FilePath, encoding: str = UTF8) -> Iterator[BinaryIO]:
     name = os.fspath(path)
-    if name in ("-", "/dev/stdout"):
+    if is_standard(name):
         raise UsageError("brat has two files per text: give -o NAME.ann, or a new folder: -o FOLDER")
     pair = name.endswith((".ann", ".txt"))
     if pair:
