@@ -248,6 +248,7 @@ def test_the_rule_for_the_size_of_batches() -> None:
     ("options", "told"),
     [
         ({"learner": "crf", "batch_size": 8}, "looks at all sentences in every step"),
+        ({"learner": "crf", "shards": 2, "mixing": "updates"}, "sums over all shards in every step"),
         ({"learner": "perceptron", "search": Beam(4, update="laso"), "batch_size": 8}, "one by one"),
         ({"learner": "arow", "search": Beam(4), "batch_size": 8}, "one by one with arow"),
         ({"learner": "hmm", "batch_size": 8}, "no effect with the learner hmm"),

@@ -43,6 +43,7 @@ from palmette.structures.chain.model import ChainModel
 from palmette.structures.latent.model import ClassifierModel
 from palmette.structures.latent.serialise import load_classifier
 from palmette.structures.latent.views import View
+from palmette.training.checks import warn_of_same_labels
 from palmette.training.latent.fit import Task, fit_classifier
 from palmette.training.latent.start import types_of
 from palmette.training.lines import report_end, reporter
@@ -138,6 +139,7 @@ class Classifier(ClassifierOptions, Estimator):
             raise OptionError("resume", f"the classes are {', '.join(classes)}, and {before} in the model")
         encoder = self._encoder(len(corpus.columns)) if resume is None else resume.encoder
         settings = self.settings(chunker)
+        warn_of_same_labels(classes, "classes")
         size = None if self.init_range == "auto" else float(self.init_range)
         self.outcome_: TrainResult
         self.model_, self.outcome_ = fit_classifier(Task(

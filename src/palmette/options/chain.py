@@ -305,6 +305,8 @@ def _check_full_batch(settings: ChainSettings) -> None:
         raise OptionError("estimator", f"{learner.kind} by lbfgs has one result, its optimum")
     if settings.batch_size is not None:
         raise OptionError("batch_size", f"{learner.kind} by lbfgs looks at all sentences in every step")
+    if settings.mixing != "uniform":
+        raise OptionError("mixing", f"{learner.kind} by lbfgs sums over all shards in every step")
 
 
 def _check_states(settings: ChainSettings) -> None:
