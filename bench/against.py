@@ -124,6 +124,8 @@ def _inputs(data: Path) -> None:
     Path("text.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
     lines = [f"{('good', 'bad')[len(s) % 2]}\t{' '.join(row[0] for row in s)}" for s in sentences[:600]]
     Path("classes.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    words = [line.split("\t")[1] for line in lines]
+    Path("sentences.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
     tested = list(islice(stream(chunks / "test.txt"), 600))
     dicts = {"X": [[_token(s, i) for i in range(len(s))] for s in tested], "y": [[row[2] for row in s] for s in tested]}
     Path("dicts.json").write_text(json.dumps(dicts), encoding="utf-8")
@@ -148,7 +150,7 @@ def _jobs() -> dict[str, list[str]]:
         "tag": [*palmette, "tag", "chain.palm", "test.txt", "-o", "o.txt", "-q", "--threads", "1"],
         "tag one sentence": [*palmette, "tag", "chain.palm", "one.txt", "-o", "o.txt", "-q"],
         "parse": [*palmette, "parser", "parse", "parser.palm", "more.conllu", "-o", "o.txt", "-q", "--threads", "1"],
-        "classify": [*palmette, "classifier", "classify", "classes.palm", "classes.txt", "-o", "o.txt", "-q"],
+        "classify": [*palmette, "classifier", "classify", "classes.palm", "sentences.txt", "-o", "o.txt"],
         "pipeline run": [*palmette, "pipeline", "run", "pipeline.palm", "text.txt", "-o", "o.txt", "-q", "--threads",
                          "1"],
         "load a model, 40 times": ["-c", LOAD],
