@@ -43,7 +43,7 @@ LINES = {
 }
 TYPED = " --text 'The dog barks .'"  # where labelled data is not what the verb reads
 OTHERS = {
-    ("tag", "classifier"): "tag {model} -o out" + TYPED,
+    ("tag", "classifier"): "tag {model} -o out --text 'Dogs bark .\tNNS VBP .'",
     ("page", "classifier"): "page {model} -o out" + TYPED,
     ("page", "pipeline"): "page {model} -o out" + TYPED,
 }
