@@ -49,6 +49,7 @@ ALLOWED = {
     "options/spelling.py": None,
     "options/other_tools.py": None,
     "lab/ablation.py": None,  # the text of `palmette compare --learners`
+    "data/kinds.py": None,  # what is typed for each kind of model
     "data/model_header.py": {"--upgrade"},  # of pip
     "structures/chain/imported/wapiti.py": {"--type"},  # of wapiti
     "structures/chain/constraints.py": {"--to"},  # beside what Python has

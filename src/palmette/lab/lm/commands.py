@@ -108,6 +108,24 @@ class ScoreText(JsonOptions, Command):
             print_scores(whole)
 
 
+class InspectLanguageModel(JsonOptions, Command):
+    """Show a language model: how many n-grams it has, and the discounts of each order."""
+
+    model: str = option(argument=True, path="input", help="A model file or an ARPA file.")
+
+    def run(self) -> None:
+        model = _load(self.model, self.quiet)
+        about = {"task": "lm", "order": model.order, "min_count": model.min_count, "words": len(model.vocabulary_),
+                 "sizes": model.sizes_, "discounts": model.discounts_, "fell_back": model.fell_back_}  # fmt: skip
+        if self.json:
+            print_json(about)
+            return
+        print(f"order {model.order}, {counted(len(model.vocabulary_), 'word')}")
+        for k, size in enumerate(model.sizes_):
+            discounts = ", ".join(f"{d:.4f}" for own in model.discounts_[k : k + 1] for d in own)
+            print(f"  {size:,} {k + 1}-grams" + (f", discounts {discounts}" if discounts else ""))
+
+
 class Sample(JsonOptions, Command):
     """Draw sentences from a language model, one per line.
 
