@@ -277,10 +277,9 @@ def _by_model(verb: str, rest: Sequence[str]) -> str:
 
 def load_command(name: str) -> type[Command]:
     """The class of a command."""
-    from importlib import import_module
+    from palmette.lazy import loaded
 
-    module, _, made = COMMANDS[name][0].partition(":")
-    command: type[Command] = getattr(import_module(f"palmette.{module}"), made)
+    command: type[Command] = loaded(COMMANDS[name][0])
     command.path = name
     return command
 

@@ -1,1 +1,3 @@
-"""Palmette inside other libraries. Each module needs the library of its name, and is imported only by those who ask."""
+"""Palmette with other libraries and tools: spaCy, datasets, Arrow, Ray, tables in batches, and files of annotators.
+
+Each module needs the library of its name, and is imported only by those who ask."""
