@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from palmette.data.files import check_apart, is_standard, peek
 from palmette.errors import DataError
 
 if TYPE_CHECKING:
@@ -18,10 +19,8 @@ def check_paths(command: Command) -> bool:
     Returns whether the command writes files."""
     named = list(command.paths())
     outputs = [(option, file) for option, file in named if option.path in ("output", "model")]
-    if not any(file != "-" for _, file in outputs):
+    if all(is_standard(file) for _, file in outputs):
         return any(option.path == "folder" for option, _ in named)
-    from palmette.data.files import check_apart
-
     inputs = [file for option, file in named if option.path == "input" and option.name not in command.updates]
     check_apart([file for _, file in outputs], inputs)
     for option, file in outputs:
@@ -45,6 +44,4 @@ def _of_another_tool(command: Command, output: str) -> bool:
     """Whether the format of another tool is written over a model of that format."""
     if not output.lower().endswith(CRFSUITE):
         return command.writes_over(output)
-    from palmette.data.files import peek
-
     return peek(output, lambda data: len(data) >= len(MARK)).startswith(MARK)
