@@ -50,7 +50,7 @@ ALLOWED = {
     "options/other_tools.py": None,
     "lab/ablation.py": None,  # the text of `palmette compare --learners`
     "data/model_header.py": {"--upgrade"},  # of pip
-    "structures/chain/imported/wapiti.py": {"--type"},  # of wapiti
+    "connect/models/wapiti.py": {"--type"},  # of wapiti
     "structures/chain/constraints.py": {"--to"},  # beside what Python has
     "training/chain/templates.py": {"--atoms"},  # beside what Python has
     "training/chain/prepare.py": {"--learner"},  # beside what Python has
