@@ -208,6 +208,10 @@ def test_show_is_what_predict_nbest_and_confidence_say(chunker: Tagger) -> None:
     assert told == [{k: span[k] for k in ("type", "start", "end")} for span in sure["span_confidence"]]
     figures = [span["confidence"] for span in one["spans"]]
     assert figures == pytest.approx([span["confidence"] for span in sure["span_confidence"]])
+    plain = Tagger("chunk", passes=1).fit([TIME], [chunker.predict([TIME])[0]])
+    for tagger, confidence in ((plain, True), (plain, False), (chunker, True)):
+        drawn = tagger.show(TIME, confidence=confidence)._repr_html_()
+        assert ("not calibrated" in drawn) == (tagger is plain and confidence)
     gold = chunker.show(TIME, gold=["O"] * 4 + ["B-NEW"]).as_dict()["gold"]
     assert gold["spans"] == [{"type": "NEW", "start": 4, "end": 5, "confidence": None}]
 

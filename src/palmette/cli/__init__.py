@@ -85,8 +85,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "hmm count": ("lab.hmm.commands:CountTables", "Count a hidden Markov model and write its probabilities as JSON."),
     "hmm model": ("lab.hmm.commands:MakeModel", "Make a model file from the probabilities of a hidden Markov model."),
     "synth": ("lab.synth.command:Synth", "Draw labelled sequences with a known best accuracy."),
-    "warmup": ("cli.warmup:Warmup", "Compile all kernels ahead of the first use."),
-    "doctor": ("cli.doctor:Doctor", "Report versions, cache folder, threads and what is missing."),
+    "doctor": ("cli.doctor:Doctor", "Report versions, how kernels run and what is missing."),
     "completion": ("cli.completion:Completion", "Print or install shell completion for bash, zsh or fish."),
 }  # fmt: skip
 GROUPS = {
@@ -101,7 +100,7 @@ SECTIONS = {
     "Taggers": ("demo", "train", "tag", "eval", "compare", "tune", "calibrate", "compact", "serve"),
     "Look inside": ("inspect", "explain", "trellis", "page", "plot", "features"),
     "Data": ("check", "convert", "pick", "synth"),
-    "This installation": ("doctor", "warmup", "completion"),
+    "This installation": ("doctor", "completion"),
 }
 # A verb for taggers that is given a model of another structure: the command of that structure
 OTHER_STRUCTURES = {

@@ -63,7 +63,8 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
     text: str | None = option(default=None, help="A sentence to tag instead of a file.")
     nbest: int | None = option(
         default=None,
-        help="Write this many label sequences per sentence, best first, with scores and (crf, dplvm) probabilities.",
+        help="Write this many label sequences per sentence, best first, with scores and, if the model is calibrated or "
+        "has learnt them (crf, dplvm, hmm), probabilities.",
     )  # fmt: skip
     ray: str | None = option(
         default=None, metavar="ADDRESS|auto|local", group="output",

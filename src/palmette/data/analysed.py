@@ -31,13 +31,15 @@ class Reading(msgspec.Struct, frozen=True):
 
 class TaggedSentence(msgspec.Struct, frozen=True):
     """A sentence with its labels; with several readings the best one comes first. `labels`: all that there are, so that
-    a type has the same colour in each sentence; `scheme`: how the labels encode spans, if they do not show it."""
+    a type has the same colour in each sentence; `scheme`: how the labels encode spans, if they do not show it;
+    `calibrated`: whether confidences are probabilities, if there are any."""
 
     tokens: list[str]
     readings: list[Reading]
     gold: Reading | None = None
     labels: list[str] = []
     scheme: str | None = None
+    calibrated: bool | None = None
 
     @classmethod
     def of(cls, tokens: Iterable[str], tags: Iterable[str]) -> TaggedSentence:
@@ -66,6 +68,7 @@ class TaggedSentence(msgspec.Struct, frozen=True):
             "readings": made[: len(self.readings)],
             "gold": None if self.gold is None else made[-1],
             "types": sorted(types - {""}),
+            "calibrated": self.calibrated,
         }
 
     def _with_spans(self, one: Reading, encoded: bool) -> dict[str, Any]:

@@ -16,8 +16,9 @@ whose annotation agrees, over all words of each side:
 | MLAS | as LAS, UPOS, UFeats, and those and the relations of all function words below | words with a content relation |
 | BLEX | as LAS, and the lemma | words with a content relation |
 
-A metric whose columns gold does not have (every cell is `_`) is not measured: its shares are None. If the system has
-no heads although gold has some, the last five are left out. Only NumPy, no compiled code.
+A metric is not measured, and its shares are None, if gold has none of its columns (every cell is `_`), or lacks one
+that the system has, so that nothing could be right. If the system has no heads although gold has some, the last five
+are left out. Only NumPy, no compiled code.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ COLUMNS = {
     "UPOS": ("upos",), "XPOS": ("xpos",), "UFeats": ("feats",), "AllTags": ("upos", "xpos", "feats"),
     "Lemmas": ("lemma",), "CLAS": ("deprel",), "MLAS": ("upos", "feats"), "BLEX": ("lemma",),
 }  # fmt: skip
-"""The columns of gold, one of which a metric needs beside heads."""
+"""The columns of a metric beside heads."""
 TREE_METRICS = ("UAS", "LAS", "CLAS", "MLAS", "BLEX")
 _NO_HEAD, _NOT_ALIGNED = -1, -2
 _SHOWN = 20  # characters of each text in the message if they differ
@@ -57,7 +58,7 @@ class Score(msgspec.Struct, frozen=True):
     gold_total: int
     system_total: int
     aligned_total: int | None = None  # aligned words (with a content relation in gold); None for spans and words
-    measured: bool = True  # False: gold does not have the columns
+    measured: bool = True  # False: gold does not have the columns, or not all that the system has
 
     @property
     def precision(self) -> float | None:
@@ -216,9 +217,10 @@ class _Aligned:
     def score(self, right: np.ndarray, measured: bool = True) -> Score:
         return Score(int(right.sum()), self.sides[0].token.size, self.sides[1].token.size, self.gold.size, measured)
 
-    def gold_has(self, *columns: str) -> bool:
-        """Whether a cell of gold in one of the columns is not empty."""
-        return any(self.sides[0].columns[column].types != [NOTHING] for column in columns)
+    def measures(self, metric: str) -> bool:
+        """Whether gold has a column of a metric, and all those that the system has."""
+        gold, system = ({c for c in COLUMNS[metric] if side.columns[c].types != [NOTHING]} for side in self.sides)
+        return bool(gold) and gold >= system
 
 
 def _universal_features(cell: str) -> tuple[str, ...]:
@@ -230,7 +232,7 @@ def _tags(words: _Aligned) -> dict[str, Score]:
     right["UFeats"] = words.agree(words.numbers("feats", _universal_features))
     right["AllTags"] = right["UPOS"] & right["XPOS"] & right["UFeats"]
     right["Lemmas"] = _lemmas(words)
-    return {name: words.score(found, words.gold_has(*COLUMNS[name])) for name, found in right.items()}
+    return {name: words.score(found, words.measures(name)) for name, found in right.items()}
 
 
 def _lemmas(words: _Aligned) -> np.ndarray:
@@ -261,7 +263,7 @@ def _trees(words: _Aligned) -> dict[str, Score]:
         "UAS": words.score(uas),
         "LAS": words.score(las),
         **{
-            name: Score(int((right & here).sum()), gold, system, int(here.sum()), words.gold_has(*COLUMNS[name]))
+            name: Score(int((right & here).sum()), gold, system, int(here.sum()), words.measures(name))
             for name, right in of_content.items()
         },
     }
