@@ -27,10 +27,10 @@ from palmette import (
     Pipeline,
     Tagger,
 )
+from palmette.connect.models.crfpp import read_crfpp
 from palmette.data import model_file
 from palmette.data.formats.conllu import parse_treebank
 from palmette.features.templates import parse
-from palmette.structures.chain.imported.crfpp import read_crfpp
 
 SENTENCES = [
     [("The", "DT"), ("old", "JJ"), ("boat", "NN"), ("stopped", "VBD")],

@@ -156,7 +156,7 @@ class Tagger(
             templates = choose_templates(self.features, self.template, self.order, corpus, resources)
         if resume is None:
             warn_of_strange_corpus(corpus, templates, bool(settings.partial))
-            warn_of_same_labels(corpus.labels.types)
+            warn_of_same_labels(corpus.labels.types if corpus.labels is not None else [])
         request = TrainRequest(
             templates, settings, 1 if self.order is None else self.order, resources,
             tuple(self.forbidden), resume, checkpoint, names, self.ends, reporter(progress, verbose), threads,

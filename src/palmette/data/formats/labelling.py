@@ -169,3 +169,10 @@ def token_records(corpus: Corpus) -> Iterator[tuple[dict[str, Any], int]]:
         if corpus.surface is not None:
             fields["offsets"] = corpus.surface.span[start:end].tolist()
         yield fields, end - start
+
+
+def labelling_of(corpus: Corpus) -> tuple[Labelling, bool]:
+    """A corpus with its own labels, and whether it has any; else all are O."""
+    if corpus.labels is None:
+        return Labelling(corpus, np.zeros(corpus.n_tokens, np.int32), ["O"]), False
+    return Labelling(corpus, corpus.labels.ids, corpus.labels.types), True
