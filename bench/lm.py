@@ -13,7 +13,7 @@ from typing import Any
 
 from bench.measure import alternating, keep, median
 from palmette import LanguageModel
-from palmette.data.formats.sentences import sentences_of
+from palmette.lab.sentences import sentences_of
 
 TOKENS, HELD_OUT, DRAWN = 1_000_000, 3000, 50_000
 RIVAL_SENTENCES, RIVAL_TEST = 3000, 100

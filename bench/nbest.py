@@ -18,7 +18,7 @@ from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.score import score
 from palmette.kernels.chain.train import decode
 from palmette.kernels.core.compile import kernel
-from palmette.options.learner import Learner
+from palmette.options.learners import Learner
 
 SIZES = (1, 2, 5, 10, 50)
 PASSES = 6

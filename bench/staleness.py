@@ -50,9 +50,9 @@ def _is_text(node: ast.AST) -> bool:
 
 def _defaults() -> Iterator[str]:
     """Yield a line for each option of taggers, parsers and classifiers, and of the learners and searches they offer."""
-    from palmette.options.assemble import variant_options
     from palmette.options.chain import ChainOptions
     from palmette.options.latent import LatentOptions
+    from palmette.options.spelling import variant_options
     from palmette.options.tree import TreeOptions
 
     for owner in (ChainOptions, TreeOptions, LatentOptions):

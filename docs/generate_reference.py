@@ -10,14 +10,11 @@ from palmette.cli import COMMANDS, GROUPS, load_command
 from palmette.cli.help import group_titles
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.text import TextSpec
-from palmette.options.automatic import Auto
-from palmette.options.chain import TaggerOptions
+from palmette.options.chain import TAGGER_STATES, TaggerOptions
 from palmette.options.declare import Option, Options
 from palmette.options.latent import ClassifierOptions
-from palmette.options.learner import STRUCTURES
-from palmette.options.learners import LEARNERS
+from palmette.options.learners import LEARNERS, STRUCTURES, Auto
 from palmette.options.search import TAGGER_SEARCHES
-from palmette.options.states import TAGGER_STATES
 from palmette.options.tree import ParserOptions
 from palmette.pipeline.options import PipelineOptions
 

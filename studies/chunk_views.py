@@ -21,9 +21,9 @@ import msgspec
 from bench.measure import TEMPLATES, data_folder
 from bench.quality import np_file
 from palmette import FormatSpec, Tagger
+from palmette.data.convert import convert_labels
 from palmette.data.corpus import Corpus, column_of_strings
 from palmette.data.formats.registry import read_corpus
-from palmette.data.labels.convert import convert_labels
 from palmette.data.labels.schemes import Span, spans
 from studies.common import Cell, Record, estimator_from, markdown, mean, run_study
 

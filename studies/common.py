@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from palmette.estimators.base import Estimator
-from palmette.options.assemble import assemble
+from palmette.options.spelling import assemble
 from palmette.reports.chart_svg import Chart, chart_svg
 from studies import changes
 

@@ -29,8 +29,8 @@ from bench.quality import np_file
 from palmette import FormatSpec, LanguageModel, Tagger
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.formats.registry import read_corpus
-from palmette.data.formats.sentences import Sentences, sentences_of
 from palmette.estimators.classifier import with_pos
+from palmette.lab.sentences import Sentences, sentences_of
 
 POSITIVES, DEV, TEST = 20_000, 2_000, 3_000
 SETS = 5  # of test negatives

@@ -10,9 +10,7 @@ from naive_classify import Sentence, View
 
 from palmette.kernels.chain.forms import Active
 from palmette.kernels.latent.forms import Sentences, Views, Weights
-from palmette.structures.latent.data import sentences
-from palmette.structures.latent.views import make_views, packed
-from palmette.structures.latent.weights import new_weights
+from palmette.structures.latent.model import make_views, new_weights, packed, sentences
 
 NAMES = ("iob1", "iob2", "ioe1", "ioe2", "o+c")
 N_ATTRIBUTES = 5

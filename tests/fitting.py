@@ -12,8 +12,8 @@ from naive_chain import Example, Feature, Model, TrainedChain, parts
 from palmette.data.corpus import Corpus
 from palmette.estimators.tagger import Tagger
 from palmette.features.templates import TemplateSet, parse
-from palmette.options.assemble import assemble
 from palmette.options.chain import ChainOptions, ChainSettings, TaggerOptions
+from palmette.options.spelling import assemble
 from palmette.structures.chain.model import ChainModel
 from palmette.training.chain.fit import fit_chain
 from palmette.training.chain.request import TrainRequest

@@ -12,7 +12,7 @@ from palmette.kernels.chain.forms import Active, Chain, Data
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.train_beam import BeamLearner
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
-from palmette.options.learner import Learner
+from palmette.options.learners import Learner
 from palmette.options.search import UPDATE_NUMBERS, Beam
 from palmette.training.chain.beam import BeamLearning
 from palmette.training.chain.costs import chunks_for

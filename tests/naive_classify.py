@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from palmette.data.labels.convert import convert_labels
+from palmette.data.convert import convert_labels
 from palmette.data.labels.schemes import is_wellformed
 
 Sentence = Sequence[Sequence[int]]  # the attributes of each token

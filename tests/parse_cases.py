@@ -20,10 +20,8 @@ from palmette.options.learners import LEARNERS
 from palmette.options.search import Beam
 from palmette.options.tree import TreeSettings
 from palmette.structures.tree.model import ParserModel, encode, make_grammar, relations_of
-from palmette.structures.tree.named_templates import SETS
-from palmette.structures.tree.templates import compile_templates
-from palmette.training.tree.fit import actions_of, root_of
-from palmette.training.tree.learning import ParserLearning
+from palmette.structures.tree.templates import SETS, compile_templates
+from palmette.training.tree import ParserLearning, actions_of, root_of
 
 TINY = """
 s0.wt s1.t

@@ -15,9 +15,8 @@ from palmette.connect.annotations.labelled import documents_of
 from palmette.data.corpus import Corpus
 from palmette.data.document import ACCEPT, Document, TextSpan, joined_pieces
 from palmette.data.formats.labelling import Labelling, labelling_of
-from palmette.data.formats.raw import parse_plain, parse_text
+from palmette.data.formats.raw import character_spans, parse_plain, parse_text, token_spans
 from palmette.data.notes import KINDS, Notes
-from palmette.data.tokeniser import character_spans, token_spans
 from palmette.errors import UsageError
 
 DROPPED = ("empty", "unlabelled", "duplicate", "nested", "overlapping", "between")

@@ -18,8 +18,7 @@ from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.core.compile import prepared
 from palmette.kernels.core.team import Team
 from palmette.options.chain import ChainSettings
-from palmette.options.learner import Learner
-from palmette.options.learners import Arow, Crf, Mira, PassiveAggressive, Perceptron, ProbPerc
+from palmette.options.learners import Arow, Crf, Learner, Mira, PassiveAggressive, Perceptron, ProbPerc
 from palmette.options.search import Beam
 from palmette.options.training import BATCHES, automatic_batch_size
 from palmette.structures.chain.weights import with_state

@@ -22,8 +22,8 @@ from palmette.errors import DataError, ModelError, TemplateError, UsageError
 from palmette.features.lint import lint
 from palmette.features.templates import LABEL_CONTEXT, MOST_LABELS, parse, to_text
 from palmette.kernels.chain.label_context import LABEL_BITS
-from palmette.options.assemble import assemble
 from palmette.options.chain import ChainOptions, ChainSettings
+from palmette.options.spelling import assemble
 from palmette.structures.chain.calibrate import fit_temperature
 from palmette.structures.chain.label_context import carried, restart_contexts
 from palmette.structures.chain.model import ChainModel

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from naive_classify import Twin, dot, length, vote
 from strategies import few
 
-from palmette.data.labels.convert import convert_labels
+from palmette.data.convert import convert_labels
 from palmette.data.labels.schemes import is_wellformed
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.team import make_team
@@ -50,8 +50,7 @@ from palmette.kernels.latent.forms import (
 from palmette.kernels.latent.train import decide, train_latent
 from palmette.kernels.learning.rule import CAPPED, HARD, MIRA, PA, PERCEPTRON, PROBPERC, SOFT, Rule
 from palmette.options.latent import COMBINE, combine_number
-from palmette.structures.latent.views import chunk_view, packed
-from palmette.structures.latent.weights import new_store, no_rival, snapshot, with_capacity
+from palmette.structures.latent.model import chunk_view, new_store, no_rival, packed, snapshot, with_capacity
 
 # "In early trading in Hong Kong Monday , gold was quoted at $ 366.50 an ounce ."
 FIVE_VIEWS = {

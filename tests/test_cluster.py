@@ -21,7 +21,7 @@ from palmette.cli import main
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.schemes import recognise, recognise_pairs, seen_pairs
-from palmette.data.pieces import Piece, divided, read_pieces
+from palmette.data.sources import Piece, divided, read_pieces
 from palmette.errors import DataError, UsageError
 from palmette.estimators import tagger_shards
 from palmette.reports.worker_progress import WorkerBars, WorkerLines

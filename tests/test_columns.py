@@ -15,9 +15,8 @@ from palmette.data.corpus import Corpus
 from palmette.data.formats import columns
 from palmette.data.formats.columns import Layout, column_number, parse_columns
 from palmette.data.formats.conllu import parse_conllu
-from palmette.data.formats.registry import read_corpus
+from palmette.data.formats.registry import Writer, read_corpus
 from palmette.data.formats.spec import FormatSpec
-from palmette.data.formats.write import Writer
 from palmette.datasets.demo import demo_text
 from palmette.errors import DataError, UsageError
 

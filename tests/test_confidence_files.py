@@ -12,7 +12,7 @@ import pytest
 from cli_run import Cli, leave_demo, rows
 
 from palmette import Tagger, load_demo
-from palmette.data.formats.confidence import Confidence, ConfidenceOutput, SpanPosteriors, confidence_cells
+from palmette.data.formats.labelling import Confidence, ConfidenceOutput, SpanPosteriors, confidence_cells
 from palmette.data.formats.registry import stream_corpus
 from palmette.structures.chain import files as tagging
 

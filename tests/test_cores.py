@@ -9,8 +9,8 @@ import pytest
 
 from palmette import Tagger, load_demo
 from palmette.cli import main
-from palmette.data import cores
 from palmette.data.stream import map_in_order
+from palmette.options import training
 from palmette.structures.chain import files
 from palmette.structures.chain.model import ChainModel
 
@@ -21,9 +21,9 @@ from palmette.structures.chain.model import ChainModel
 )
 def test_the_cores_of_a_container(tmp_path, monkeypatch, quota, bound, found):
     (tmp_path / "cpu.max").write_text(quota)
-    monkeypatch.setattr(cores, "QUOTA", str(tmp_path / "cpu.max"))
-    monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: set(range(bound)), raising=False)
-    assert cores.available_cores() == found
+    monkeypatch.setattr(training, "QUOTA", str(tmp_path / "cpu.max"))
+    monkeypatch.setattr(training.os, "sched_getaffinity", lambda _: set(range(bound)), raising=False)
+    assert training.available_cores() == found
 
 
 def test_blocks_come_back_in_order_and_one_block_starts_no_thread(monkeypatch):
@@ -86,4 +86,4 @@ def test_a_stream_is_answered_at_once(model, monkeypatch):
     main(["tag", model[0], "-", "--stream", "-q"])
     assert seen["threads"] == 1
     main(["tag", *model, "-q"])
-    assert seen["threads"] == cores.available_cores()
+    assert seen["threads"] == training.available_cores()

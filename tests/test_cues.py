@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import EXAMPLES
 
-from palmette.data.formats.sentences import parse_sentences, sentences_of
 from palmette.errors import UsageError
 from palmette.kernels.latent.bag import bag_pass, bag_scores
 from palmette.lab.cues.shallow_cues import folds, length_accuracy, shallow_cues
 from palmette.lab.cues.text import cues_text
+from palmette.lab.sentences import parse_sentences, sentences_of
 
 RATE = 0.3
 

@@ -15,7 +15,7 @@ from palmette import Beam, Crf, LabelHistory, Latent, Mira, Perceptron, Tagger, 
 from palmette.cli import main
 from palmette.data.items import corpus_from_items
 from palmette.data.subset import held_out
-from palmette.options.automatic import HELD_OUT, LEAST_SENTENCES, MOST_LABELS, Auto, n_held_out
+from palmette.options.learners import HELD_OUT, LEAST_SENTENCES, MOST_LABELS, Auto, n_held_out
 from palmette.structures.chain.attribute_names import attribute_words
 from palmette.training.chain.dev_share import n_to_hold_out
 

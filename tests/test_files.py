@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette.data import temporary
+from palmette.data import files
 from palmette.data.files import check_output, read_all, read_blocks, write_whole
 from palmette.data.text import check_utf8
 from palmette.errors import DataError
@@ -309,7 +309,7 @@ def writing(path: Path) -> Iterator[subprocess.Popen[bytes]]:
 @pytest.fixture
 def next_process(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Forget the folders that this process has looked into, as a new one does not know them."""
-    return lambda: monkeypatch.setattr(temporary, "_visited", set())
+    return lambda: monkeypatch.setattr(files, "_visited", set())
 
 
 @POSIX
@@ -361,7 +361,7 @@ def test_a_file_that_is_deleted_before_it_is_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process may look into the folder between the two steps."""
-    lock, taken = temporary.fcntl.flock, []
+    lock, taken = files.fcntl.flock, []
 
     def late(fd: int, how: int) -> None:
         if not taken:
@@ -369,7 +369,7 @@ def test_a_file_that_is_deleted_before_it_is_locked_is_made_again(
             (tmp_path / taken[0]).unlink()
         lock(fd, how)
 
-    monkeypatch.setattr(temporary.fcntl, "flock", late)
+    monkeypatch.setattr(files.fcntl, "flock", late)
     put(tmp_path / "x", b"whole")
     assert (tmp_path / "x").read_bytes() == b"whole"
     assert len(taken) == 1

@@ -19,9 +19,16 @@ from strategies import few
 
 from palmette import Beam, Parser, read_treebank
 from palmette.data.treebank import Treebank, treebank_from_sentences
-from palmette.structures.tree.categories import BACKING_OFF, bits, category_gains, refined
-from palmette.structures.tree.fitted_templates import fitted_templates, has_lemmas, unknown_tags
-from palmette.structures.tree.named_templates import SETS
+from palmette.structures.tree.fitted_templates import (
+    BACKING_OFF,
+    bits,
+    category_gains,
+    fitted_templates,
+    has_lemmas,
+    refined,
+    unknown_tags,
+)
+from palmette.structures.tree.templates import SETS
 
 Word = dict[str, str | int]
 RICH = [frozenset(atoms_of(line)) for line in SETS["rich"].splitlines() if line]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palmette.errors import UsageError
-from palmette.features.index import growing, in_order_of_keys, kept_attributes, keys_of, without_keys
+from palmette.features.encode import growing, in_order_of_keys, kept_attributes, keys_of, without_keys
 from palmette.kernels.core.index import FeatureIndex, find_all, hash_index
 from palmette.kernels.core.table import add_all
 

@@ -16,9 +16,9 @@ from scipy import sparse
 from strategies import few
 
 from palmette import Tagger
-from palmette.data import item_arrays, item_blocks
+from palmette.data import item_blocks
 from palmette.data.corpus import Corpus
-from palmette.data.item_names import NewNames
+from palmette.data.item_plain import NewNames
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.subset import take
@@ -91,7 +91,6 @@ def assert_same(found: Corpus, expected: Corpus) -> None:
 @given(sentences_of_vectors(), st.sampled_from([1, 3, 1024]))
 def test_vectors_are_dicts_of_their_numbers(form: str, X: list[np.ndarray], block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(item_arrays, "BLOCK", block)
         patch.setattr(item_blocks, "BLOCK", block)
         given_so = [FORMS[form](matrix.astype(np.float64) if form == "sums" else matrix) for matrix in X]
         found = corpus_from_items(given_so).corpus
@@ -439,12 +438,12 @@ def test_templates_do_not_read_vectors() -> None:
         tagger.session().tag(np.ones((1, 2)))
 
 
-@pytest.mark.parametrize("width", [5, item_arrays.WIDE, item_arrays.WIDE + 1, 2**31 - 1])
+@pytest.mark.parametrize("width", [5, item_blocks.WIDE, item_blocks.WIDE + 1, 2**31 - 1])
 def test_wide_sparse_rows_take_room_for_what_they_hold(width: int) -> None:
     """As FeatureHasher makes them: the table of all places would have gigabytes."""
     draw = np.random.default_rng(width)
     places = draw.permutation([0, 1, 3, width - 1])
-    vectors = item_arrays.Vectors(NewNames())
+    vectors = item_blocks.Vectors(NewNames())
     names: list[str] = []
     for _ in range(3):
         columns = draw.choice(places, 6).astype(np.int32)
@@ -454,7 +453,7 @@ def test_wide_sparse_rows_take_room_for_what_they_hold(width: int) -> None:
         names += [f"x[{column}]" for column in columns]
         assert found.att.tolist() == [list(dict.fromkeys(names)).index(f"x[{column}]") for column in columns]
         assert found.sizes.tolist() == [1] * 6
-    assert sum(table.nbytes for table in vectors.numbers.values()) <= 4 * item_arrays.WIDE
+    assert sum(table.nbytes for table in vectors.numbers.values()) <= 4 * item_blocks.WIDE
 
 
 def test_numpy_matrices_are_arrays() -> None:
@@ -465,5 +464,5 @@ def test_numpy_matrices_are_arrays() -> None:
     for sentence in dense:
         assert odd.predict([np.matrix(sentence)]) == plain.predict([sentence])
         assert odd.session().tag(np.matrix(sentence)) == plain.session().tag(sentence)
-    rows = [item_arrays.Vectors(NewNames(), {"x": 3}).rows("x", one, str) for one in (dense[0], np.matrix(dense[0]))]
+    rows = [item_blocks.Vectors(NewNames(), {"x": 3}).rows("x", one, str) for one in (dense[0], np.matrix(dense[0]))]
     assert [part.tolist() for part in rows[0] if part is not None] == [p.tolist() for p in rows[1] if p is not None]

@@ -29,7 +29,7 @@ from palmette import (
 )
 from palmette.estimators.retag import jackknife, trained_tagger
 from palmette.options.declare import OptionError
-from palmette.training.lbfgs.minimise import minimise
+from palmette.training.lbfgs import minimise
 
 X, Y = (part[:80] for part in load_demo("train"))
 DEV = load_demo("dev")[0][:30], load_demo("dev")[1][:30]

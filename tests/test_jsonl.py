@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.jsonl import JsonlParser, Keys
-from palmette.data.formats.write import Writer
+from palmette.data.formats.registry import Writer
 from palmette.errors import DataError, UsageError
 
 

@@ -31,8 +31,8 @@ from strategies import Task, few, tasks
 from palmette import Crf, Latent, Tagger
 from palmette.errors import UsageError
 from palmette.features.templates import parse
+from palmette.options.chain import parse_latent
 from palmette.options.learners import Dplvm
-from palmette.options.states import parse_latent
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import load_chain
 from palmette.training.chain import start as starting

@@ -36,8 +36,7 @@ from palmette.kernels.latent.train import decide, train_latent
 from palmette.kernels.learning.rule import CAPPED, HARD, PA, PROBPERC, Rule
 from palmette.options.latent import combine_number
 from palmette.options.learners import Arow, Perceptron
-from palmette.structures.latent.model import ClassifierModel
-from palmette.structures.latent.weights import new_store, no_rival, rival, snapshot, with_capacity
+from palmette.structures.latent.model import ClassifierModel, new_store, no_rival, rival, snapshot, with_capacity
 from palmette.training.team import ThreadTeam
 
 LONGEST = 20

@@ -22,8 +22,7 @@ from strategies import few
 from test_beam_learners import with_real_numbers
 
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
-from palmette.options.learner import Learner
-from palmette.options.learners import Mira, PassiveAggressive, Perceptron, ProbPerc
+from palmette.options.learners import Learner, Mira, PassiveAggressive, Perceptron, ProbPerc
 from palmette.options.search import LIST_UPDATES, UPDATES, Beam
 from palmette.structures.chain.label_context import estimated_contexts
 from palmette.structures.chain.search import BeamSearch

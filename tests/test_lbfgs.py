@@ -12,9 +12,18 @@ from hypothesis import strategies as st
 
 from palmette.errors import UsageError
 from palmette.kernels.lbfgs.vectors import BLOCK
-from palmette.training.lbfgs.line_search import CURVATURE, NOISE, SUFFICIENT, Trial, strong_wolfe
-from palmette.training.lbfgs.minimise import ENDINGS, MEMORY, PERIOD, bytes_needed
-from palmette.training.lbfgs.minimise import minimise as minimise_single
+from palmette.training.lbfgs import (
+    CURVATURE,
+    ENDINGS,
+    MEMORY,
+    NOISE,
+    PERIOD,
+    SUFFICIENT,
+    Trial,
+    bytes_needed,
+    strong_wolfe,
+)
+from palmette.training.lbfgs import minimise as minimise_single
 from palmette.training.workers import Workers
 
 SHARP = {"tolerance": 0.0, "gradient_tolerance": 1e-9, "iterations": 2000}
@@ -325,7 +334,7 @@ def long_function(n):
 
 @pytest.mark.parametrize("l1", [0.0, 0.1])
 def test_number_of_threads_does_not_matter(l1, monkeypatch):
-    monkeypatch.setattr("palmette.training.lbfgs.passes.FEWEST", 1)
+    monkeypatch.setattr("palmette.training.lbfgs.FEWEST", 1)
     n, settings = 5 * BLOCK + 1, {"iterations": 8, "tolerance": 0.0, "gradient_tolerance": 0.0}
     found = set()
     for threads in (1, 2, 3):

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from naive_lbfgs import aligned, projected, pseudo_gradient, two_loops
 
 from palmette.kernels.lbfgs.vectors import BLOCK, Place, absorb, combine, measure, move, n_blocks, survey
-from palmette.training.lbfgs.curvature import History
-from palmette.training.lbfgs.passes import over_blocks, squared_norm
+from palmette.training.lbfgs import History, over_blocks, squared_norm
 from palmette.training.workers import Workers
 
 SIZES = [1, 7, 31, 33, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 5]

@@ -15,9 +15,9 @@ from palmette import Tagger, load_demo
 from palmette.data.items import corpus_from_items
 from palmette.errors import UsageError
 from palmette.features.templates import parse
-from palmette.options.assemble import assemble
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.options.declare import OptionError
+from palmette.options.spelling import assemble
 from palmette.training.chain.exact import LAST, Averaging
 from palmette.training.chain.mixing import mix_shards, shard_sentences
 from palmette.training.chain.online import start_learning

@@ -27,8 +27,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from palmette.data.model_file import check_output, load, save
-from palmette.data.model_header import HEADER_LIMIT
+from palmette.data.model_file import HEADER_LIMIT, check_output, load, save
 from palmette.errors import DataError, ModelError
 
 DTYPES = ["?", "u1", "i1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette.data.candidate import Labelling, LabelLists
+from palmette.data.analysed import Labelling, LabelLists
 from palmette.data.corpus import Corpus
 from palmette.data.formats.nbest import NBestWriter
 from palmette.data.formats.registry import CheckedParser

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_schemes import NAMES, chunkings, recognised
 
-from palmette.data.labels.convert import convert_labels, convert_sentences
+from palmette.data.convert import convert_labels, convert_sentences
 from palmette.data.labels.schemes import (
     Span,
     allowed_transitions,

@@ -29,8 +29,7 @@ from palmette import (
     Tagger,
     load_demo,
 )
-from palmette.data.analysed import Arcs, Reading
-from palmette.data.candidate import Candidate
+from palmette.data.analysed import Arcs, Candidate, Reading
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.attachment import score_trees
 from palmette.evaluation.binary import binary_scores

@@ -27,9 +27,9 @@ from palmette.features.encode import Encoder
 from palmette.features.named import named_set
 from palmette.features.resources import Resources
 from palmette.kernels.chain.forms import no_active
+from palmette.options.chain import Latent
 from palmette.options.learners import Crf, Dplvm, MaxEnt
 from palmette.options.search import Beam
-from palmette.options.states import Latent
 from palmette.structures.chain import mapped
 from palmette.structures.chain.mapped import BlockOrder, MappedCorpus, shuffled_blocks
 from palmette.structures.chain.model import ChainModel

@@ -23,8 +23,7 @@ from palmette.kernels.tree.train import CUTS, UPDATES
 from palmette.options.search import Beam
 from palmette.options.tree import TreeSettings
 from palmette.structures.hypergraph import Hypergraph
-from palmette.training.tree.learning import ParserLearning
-from palmette.training.tree.resume import TrainingStart
+from palmette.training.tree import ParserLearning, TrainingStart
 
 WIDE = 1024
 small_banks = banks(longest=4, relations=2)

@@ -17,7 +17,7 @@ from parse_cases import BEAMS, Bank, Taught, banks
 from strategies import few
 
 from palmette.kernels.tree.weights import lists_of
-from palmette.training.tree import resume
+from palmette.training import tree as tree_training
 
 UPDATES = ("standard", "early", "max-violation", "latest", "hybrid", "laso")
 PASS = 15  # sentences: 1 + 15 is a power of two, so that averages are exact
@@ -271,7 +271,7 @@ def test_little_room_to_begin_with(bank: Bank, order: list[int], learner: str, b
     rule = Rule("max-violation", beam, learner, candidates=beam, spread=spread)
     order = [s % len(bank.trees) for s in order]
     roomy = Taught(bank, "basic", rule)
-    with mock.patch.multiple(resume, PLACES=2, CAPACITY=2):
+    with mock.patch.multiple(tree_training, PLACES=2, CAPACITY=2):
         tight = Taught(bank, "basic", rule)
     assert tight.learning.weights.table.size < 100
     for both in (roomy, tight):

@@ -18,7 +18,7 @@ from strategies import few
 
 from palmette.data.formats.conllu import read_treebank
 from palmette.estimators.parser import Parser
-from palmette.structures.tree.nbest import best_trees
+from palmette.structures.tree.model import best_trees
 from palmette.structures.tree.templates import compile_templates
 
 WIDE = 1024

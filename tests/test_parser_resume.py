@@ -25,9 +25,9 @@ from palmette.estimators.parser import Parser
 from palmette.kernels.tree.weights import lists_of
 from palmette.options.search import Beam
 from palmette.structures.tree.model import ParserModel
+from palmette.training import tree as tree_training
 from palmette.training.trainer import shuffled
-from palmette.training.tree import resume
-from palmette.training.tree.fit import made_projective
+from palmette.training.tree import made_projective
 
 PASS = 15
 LEARNERS = ("perceptron", "probperc", "mira", "pa", "arow")
@@ -76,7 +76,7 @@ def test_three_passes_and_three_more_are_six(learner: str, options: dict[str, An
 def test_wherever_training_stops(first: int, tmp_path: Path) -> None:
     """Little room to begin with: tables and lists grow before and after the break."""
     data = some(0, 20)
-    with mock.patch.multiple(resume, PLACES=16, CAPACITY=64):
+    with mock.patch.multiple(tree_training, PLACES=16, CAPACITY=64):
         five = parser(passes=5).fit(data, checkpoint=True)
         part = parser(passes=first).fit(data, checkpoint=True)
         model = reloaded(part.model_, tmp_path)

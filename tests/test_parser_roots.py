@@ -17,7 +17,7 @@ from strategies import few
 from palmette import Beam, Parser
 from palmette.kernels.tree.forms import ROOT
 from palmette.reports.parser_inspection import parser_inspection
-from palmette.structures.tree.nbest import best_trees
+from palmette.structures.tree.model import best_trees
 
 PASS = 15  # sentences: 1 + 15 is a power of two, so that averages are exact
 orders = st.lists(st.integers(0, 99), min_size=PASS, max_size=PASS)

@@ -24,7 +24,7 @@ from palmette.pipeline import bundles, chains, lemmas, memo, morphology
 from palmette.pipeline.conllu_spans import read_spans
 from palmette.pipeline.split_text import gold_split
 from palmette.pipeline.white_space import without_white
-from palmette.structures.tree import kept
+from palmette.structures.tree import model as parser_model
 
 GOOD = "The old dog sleeps. She baked two loaves of bread in the evening!"
 QUICK: dict[str, Any] = {"passes": 2, "jackknife": False, "beam": 2}
@@ -138,7 +138,7 @@ def test_documents_are_the_same_one_by_one_and_together(nlp: Pipeline) -> None:
 def without_short_ways() -> ExitStack:
     """Every text takes the way of long ones."""
     made = ExitStack()
-    for module in (chains, bundles, lemmas, morphology, kept):
+    for module in (chains, bundles, lemmas, morphology, parser_model):
         made.enter_context(mock.patch.object(module, "SHORT", 0))
     return made
 

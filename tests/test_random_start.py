@@ -29,10 +29,10 @@ from naive_latent import (
 from strategies import Task, few, tasks
 
 from palmette.errors import PalmetteError
-from palmette.features.index import keys_of
+from palmette.features.encode import keys_of
 from palmette.features.templates import parse
-from palmette.options.assemble import assemble
 from palmette.options.chain import ChainOptions, ChainSettings
+from palmette.options.spelling import assemble
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import load_chain
 from palmette.training.chain.prepare import prepare

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette.data.formats.raw import parse_plain, parse_text
-from palmette.data.formats.write import Writer
-from palmette.data.tokeniser import sentence_spans, token_spans, tokenise
+from palmette.data.formats.raw import parse_plain, parse_text, sentence_spans, token_spans, tokenise
+from palmette.data.formats.registry import Writer
 from palmette.errors import UsageError
 
 

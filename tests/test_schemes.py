@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 
+from palmette.data.convert import convert_labels
 from palmette.data.labels import schemes
-from palmette.data.labels.convert import convert_labels
 from palmette.data.labels.schemes import (
     SCHEMES,
     Span,

@@ -21,10 +21,10 @@ from starlette.testclient import TestClient
 
 from palmette import Tagger, pick
 from palmette.data.corpus import Corpus, column_of_strings
+from palmette.data.files import lock_file
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.mask import label_names, training_mask
-from palmette.data.temporary import lock_file
 from palmette.errors import UsageError
 from palmette.serve.correction_data import corpus_of, file_bytes, written_format
 from palmette.serve.journal import Journal

@@ -36,9 +36,8 @@ from palmette import (
 )
 from palmette.cli import COMMANDS, load_command
 from palmette.errors import PalmetteError, either, for_command_line, on_command_line
-from palmette.options.assemble import variant_options
 from palmette.options.declare import Option, OptionError, Options
-from palmette.options.spelling import ARGUMENTS, argument, named, spelt
+from palmette.options.spelling import ARGUMENTS, argument, named, spelt, variant_options
 from palmette.structures.chain.files import TagRequest
 
 SOURCE = Path(palmette.__file__).parent
@@ -50,7 +49,7 @@ ALLOWED = {
     "options/other_tools.py": None,
     "lab/ablation.py": None,  # the text of `palmette compare --learners`
     "data/kinds.py": None,  # what is typed for each kind of model
-    "data/model_header.py": {"--upgrade"},  # of pip
+    "data/model_file.py": {"--upgrade"},  # of pip
     "connect/models/wapiti.py": {"--type"},  # of wapiti
     "structures/chain/constraints.py": {"--to"},  # beside what Python has
     "training/chain/templates.py": {"--atoms"},  # beside what Python has

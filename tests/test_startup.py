@@ -80,7 +80,7 @@ NOT_FOR_TAGGING = (
     "concurrent.futures", "difflib", "pathlib", "rich", "scipy", "tempfile", "unicodedata",
     "palmette.connect", "palmette.crfsuite", "palmette.lab", "palmette.pipeline", "palmette.serve", "palmette.tuning",
     "palmette.cli.help", "palmette.data.items", "palmette.data.subset", "palmette.data.formats.nbest",
-    "palmette.data.tokeniser", "palmette.datasets", "palmette.evaluation", "palmette.features.named",
+    "palmette.data.formats.raw", "palmette.datasets", "palmette.evaluation", "palmette.features.named",
     "palmette.features.wordforms", "palmette.kernels.chain.beam", "palmette.kernels.chain.exact",
     "palmette.kernels.chain.forward", "palmette.kernels.chain.label_context", "palmette.kernels.chain.marginals",
     "palmette.kernels.chain.nbest", "palmette.kernels.chain.posteriors", "palmette.kernels.core.jit",

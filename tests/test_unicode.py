@@ -18,7 +18,7 @@ from palmette import HMM, Classifier, LanguageModel, Parser, Tagger
 from palmette.data.corpus import column_of_strings
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
-from palmette.data.normal_form import doubtful, nfc
+from palmette.data.text import doubtful, nfc
 from palmette.features.resources import read_clusters, read_lexicon
 
 ACCENTS = "aé\u0301e\u0300ñn\u0303Åà\u0327ệ각ᄀ\u1100\u1161\u11a8\ufb1dя漢"

@@ -8,13 +8,11 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from palmette.connect.annotations.files import read_documents, write_documents
-    from palmette.data.analysed import ParsedSentence, TaggedSentence
-    from palmette.data.candidate import Candidate
-    from palmette.data.convert import Conversion, convert_file
+    from palmette.data.analysed import Candidate, ParsedSentence, TaggedSentence
+    from palmette.data.convert import Conversion, convert_file, convert_labels
     from palmette.data.document import Document, TextSpan
     from palmette.data.formats.conllu import read_treebank
     from palmette.data.formats.spec import FormatSpec
-    from palmette.data.labels.convert import convert_labels
     from palmette.data.text import TextSpec
     from palmette.data.treebank import Treebank
     from palmette.datasets.demo import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
@@ -27,9 +25,9 @@ if TYPE_CHECKING:
     from palmette.estimators.tagger import Tagger
     from palmette.lab.hmm.estimator import HMM
     from palmette.lab.lm.language_model import LanguageModel
+    from palmette.options.chain import LabelHistory, Latent, Plain
     from palmette.options.learners import *  # noqa: F403
     from palmette.options.search import Beam, Viterbi
-    from palmette.options.states import LabelHistory, Latent, Plain
     from palmette.pipeline.pipeline import Pipeline
     from palmette.reports.plots import plot
     from palmette.structures.hypergraph import Hypergraph
@@ -37,14 +35,12 @@ if TYPE_CHECKING:
 
 # Where the public names are defined: imported on first use, so that nothing waits for Numba without need
 _MODULES = {
-    "data.analysed": ("ParsedSentence", "TaggedSentence"),
+    "data.analysed": ("Candidate", "ParsedSentence", "TaggedSentence"),
     "data.document": ("Document", "TextSpan"),
     "connect.annotations.files": ("read_documents", "write_documents"),
-    "data.candidate": ("Candidate",),
-    "data.convert": ("Conversion", "convert_file"),
+    "data.convert": ("Conversion", "convert_file", "convert_labels"),
     "data.formats.conllu": ("read_treebank",),
     "data.formats.spec": ("FormatSpec",),
-    "data.labels.convert": ("convert_labels",),
     "data.text": ("TextSpec",),
     "data.treebank": ("Treebank",),
     "datasets.demo": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),
@@ -57,8 +53,8 @@ _MODULES = {
     "estimators.pick": ("pick", "pick_file"),
     "estimators.retag": ("jackknife",),
     "estimators.tagger": ("Tagger",),
+    "options.chain": ("LabelHistory", "Latent", "Plain"),
     "options.search": ("Beam", "Viterbi"),
-    "options.states": ("LabelHistory", "Latent", "Plain"),
     "pipeline.pipeline": ("Pipeline",),
     "reports.plots": ("plot",),
     "structures.hypergraph": ("Hypergraph",),

@@ -19,8 +19,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 from palmette.errors import UsageError
-from palmette.options.assemble import assemble, variant_options
 from palmette.options.declare import REQUIRED, Option, OptionError, Options, option
+from palmette.options.spelling import assemble, variant_options
 
 FILE = "FILE"
 

@@ -60,7 +60,7 @@ class ThreadOptions(Options):
     @property
     def n_threads(self) -> int:
         """As told, or one per core."""
-        from palmette.data.cores import available_cores
+        from palmette.options.training import available_cores
 
         return self.threads or available_cores()
 
@@ -172,7 +172,7 @@ def is_model(path: str) -> bool:
     if path == "-" or not os.path.isfile(path):
         return False
     from palmette.data.files import read_blocks
-    from palmette.data.model_header import HEADER_LIMIT
+    from palmette.data.model_file import HEADER_LIMIT
     from palmette.structures.chain.imported.recognise import reader_of
 
     head = next(read_blocks(path, 9), b"")

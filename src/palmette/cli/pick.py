@@ -10,7 +10,7 @@ from palmette.cli.output import Meter, report_source
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import counted
 from palmette.options.declare import option
-from palmette.options.uncertainty import MEASURES
+from palmette.options.search import MEASURES
 
 logger = logging.getLogger(__name__)
 

@@ -158,7 +158,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
         return decode
 
     def _tagged_text(self, tagger: Tagger, helpers: list[Tagger], text: str, decode: str) -> str:
-        from palmette.data.formats.confidence import ConfidenceOutput
+        from palmette.data.formats.labelling import ConfidenceOutput
         from palmette.reports.sentence import nbest_text, tagged_text
 
         tokens = self.params(FormatSpec)

@@ -16,8 +16,7 @@ from palmette.data.corpus import Corpus
 from palmette.kernels.chain.forms import Active, Chain, Data, stride_of
 from palmette.kernels.core.compile import check_compiled
 from palmette.options.chain import ChainSettings
-from palmette.options.learner import Learner
-from palmette.options.learners import Arow, Crf, PassiveAggressive, Perceptron
+from palmette.options.learners import Arow, Crf, Learner, PassiveAggressive, Perceptron
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import Seen, new_chain
 from palmette.training.chain.fit import finished

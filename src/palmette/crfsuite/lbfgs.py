@@ -11,7 +11,7 @@ from palmette.structures.chain.weights import new_chain
 from palmette.training.chain.batch import check_memory, compacted
 from palmette.training.chain.objective import ChainObjective
 from palmette.training.chain.overflow import check_descent
-from palmette.training.lbfgs.minimise import Iteration, minimise
+from palmette.training.lbfgs import Iteration, minimise
 
 ENDINGS = {
     "gradient": "L-BFGS resulted in convergence",

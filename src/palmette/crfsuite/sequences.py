@@ -13,9 +13,8 @@ import numpy as np
 
 from palmette.crfsuite.item_sequence import ItemSequence
 from palmette.data.corpus import Corpus, column_of_types
-from palmette.data.item_arrays import BLOCK, Vectors
-from palmette.data.item_blocks import MOST_BYTES, AttributeBlocks, encode
-from palmette.data.item_names import NewNames
+from palmette.data.item_blocks import BLOCK, MOST_BYTES, AttributeBlocks, Vectors, encode
+from palmette.data.item_plain import NewNames
 from palmette.data.subset import take
 from palmette.kernels.io.items import FINE, LARGEST, NESTED, STATUS
 

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from palmette.data.model_header import AGAIN
+from palmette.data.model_file import AGAIN
 from palmette.errors import ModelError
 
 Arrays = Mapping[str, NDArray[Any]]

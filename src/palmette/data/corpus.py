@@ -15,8 +15,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.labels.numbers import LabelNumbers
-from palmette.data.normal_form import NFC, doubtful, nfc
-from palmette.data.text import TextSpec
+from palmette.data.text import NFC, TextSpec, doubtful, nfc
 from palmette.errors import DataError
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.core.index import FeatureIndex

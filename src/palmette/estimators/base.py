@@ -12,7 +12,7 @@ import numpy as np
 
 from palmette.errors import not_fitted
 from palmette.options.declare import Option, Options, UnknownOption, Value
-from palmette.options.unknown import unknown_parameter
+from palmette.options.other_tools import unknown_parameter
 
 
 class PerSentence(list[Any]):

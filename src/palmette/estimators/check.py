@@ -9,7 +9,7 @@ from typing import NamedTuple
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath, shown
 from palmette.data.formats.columns import ColumnParser
-from palmette.data.formats.ragged import RaggedRow
+from palmette.data.formats.columns_light import RaggedRow
 from palmette.data.formats.registry import CheckedParser, read_corpus
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.data.notes import Notes

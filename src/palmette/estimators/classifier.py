@@ -40,12 +40,10 @@ from palmette.features.templates import TemplateSet, read_templates
 from palmette.options.declare import OptionError
 from palmette.options.latent import ClassifierOptions, LatentSettings
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.latent.model import ClassifierModel
+from palmette.structures.latent.model import ClassifierModel, View
 from palmette.structures.latent.serialise import load_classifier
-from palmette.structures.latent.views import View
 from palmette.training.checks import warn_of_same_labels
-from palmette.training.latent.fit import Task, fit_classifier
-from palmette.training.latent.start import types_of
+from palmette.training.latent.fit import Task, fit_classifier, types_of
 from palmette.training.lines import report_end, reporter
 from palmette.training.result import Progress, TrainResult
 

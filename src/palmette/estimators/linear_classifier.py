@@ -23,8 +23,7 @@ from palmette.estimators.base import Estimator
 from palmette.estimators.tagger import Tagger
 from palmette.options.chain import ESTIMATORS
 from palmette.options.declare import option
-from palmette.options.learner import Learner
-from palmette.options.learners import ROW_LEARNERS
+from palmette.options.learners import ROW_LEARNERS, Learner
 from palmette.options.training import TrainingOptions
 from palmette.structures.chain.model import best_labels
 from palmette.training.result import Progress

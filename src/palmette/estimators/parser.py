@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from palmette.data.analysed import Arcs, ParsedSentence
-from palmette.data.candidate import Candidate, Parse
+from palmette.data.analysed import Arcs, Candidate, Parse, ParsedSentence
 from palmette.data.files import FilePath, check_apart
-from palmette.data.formats.conllu import read_treebank, stream_treebank, treebank_bytes
-from palmette.data.formats.conllu_nbest import nbest_treebank_bytes
+from palmette.data.formats.conllu import nbest_treebank_bytes, read_treebank, stream_treebank, treebank_bytes
 from palmette.data.stream import BLOCK, Processed, process_file
 from palmette.data.text import PLAIN, TextSpec
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, Word, treebank_from_sentences
@@ -31,13 +29,12 @@ from palmette.options.search import Beam
 from palmette.options.tree import ParserOptions, TreeSettings
 from palmette.structures.tree.compact import ParserCompaction, compact_parser
 from palmette.structures.tree.fitted_templates import AUTO, fitted_templates
-from palmette.structures.tree.model import ParserModel
-from palmette.structures.tree.nbest import best_trees
+from palmette.structures.tree.model import ParserModel, best_trees
 from palmette.structures.tree.serialise import load_parser
 from palmette.structures.tree.templates import Templates, choose_templates
 from palmette.training.lines import report_end, reporter
 from palmette.training.result import Progress
-from palmette.training.tree.fit import check_trained_on, finished, fit_parser, parsed
+from palmette.training.tree import check_trained_on, finished, fit_parser, parsed
 
 Tree = Sequence[tuple[int, str]]  # (head, relation) per word; heads count from 1, 0 is the root
 Sentences = Treebank | Iterable[Iterable[Word]]

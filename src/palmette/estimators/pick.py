@@ -35,7 +35,7 @@ from palmette.errors import counted
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation.data_view import DataView, mixed
 from palmette.options.declare import OptionError
-from palmette.options.uncertainty import MEASURES
+from palmette.options.search import MEASURES
 from palmette.structures.chain.files import with_columns
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.nbest import nbest_lists

@@ -16,9 +16,8 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
-from palmette.data.labels.mask import known_gold, label_names
+from palmette.data.labels.mask import known_gold, label_names, mark_partial_labels
 from palmette.data.labels.numbers import label_numbers
-from palmette.data.labels.partial import mark_partial_labels
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator, PerSentence
@@ -36,7 +35,7 @@ from palmette.structures.chain.model import CAP, ChainModel
 from palmette.structures.chain.serialise import load_chain
 
 if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the other ways to use a model
-    from palmette.data.candidate import Labelling
+    from palmette.data.analysed import Labelling
     from palmette.evaluation.scores import LabelScores
     from palmette.structures.chain.session import Session
     from palmette.training.result import Progress

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.confidence import ConfidenceOutput, confidence_records
-from palmette.data.labels.mask import LabelMask, training_mask
-from palmette.data.labels.partial import mark_partial_labels
+from palmette.data.formats.labelling import ConfidenceOutput, confidence_records
+from palmette.data.labels.mask import LabelMask, mark_partial_labels, training_mask
 from palmette.errors import DataError
 from palmette.structures.chain.model import ChainModel
 

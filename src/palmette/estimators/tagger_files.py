@@ -40,7 +40,7 @@ class TaggedFiles:
         `output` is the format to write, `scores` writes the score of each sentence, `known` names a column with what is
         known about the labels (a label, `A|B`, or `?`), `states` writes the latent state, `NP#2`, instead of the label;
         `decode` is viterbi, marginal or exact, whose proofs (at most `cap` paths each) `proven_` counts; `confidence`
-        and `marginals` write confidences as data/formats/confidence.py describes.
+        and `marginals` write confidences as data/formats/labelling.py describes.
         """
         request = self._request(source, spec, add, options)
         done = tag_file(self._fitted(), source, target, request, threads=threads, progress=progress)

@@ -131,7 +131,7 @@ def make_cluster(
     files: Sequence[FilePath], spec: FormatSpec, shards: int, address: str | None, threads: int
 ) -> Cluster:
     """The workers of shards of files."""
-    from palmette.data.pieces import divided
+    from palmette.data.sources import divided
     from palmette.training.chain.file_shard import FileShard
     from palmette.training.cluster import Threads
 

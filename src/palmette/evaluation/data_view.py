@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Column, Corpus
-from palmette.data.labels.partial import ANYTHING, partial_looks
+from palmette.data.labels.mask import ANYTHING, partial_looks
 
 _SHOWN = 50  # characters of a sentence in a message
 

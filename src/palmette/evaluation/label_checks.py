@@ -10,7 +10,7 @@ import numpy as np
 
 from palmette.data.labels.repair import nearest
 from palmette.data.labels.schemes import are_chunk_labels, recognise, split_label
-from palmette.data.normal_form import nfc
+from palmette.data.text import nfc
 from palmette.errors import counted
 from palmette.evaluation.data_view import DataView
 from palmette.evaluation.findings import Finding

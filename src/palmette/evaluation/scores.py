@@ -13,8 +13,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.cell_texts import CellTexts
-from palmette.data.labels.notation import Bare, Grobid
-from palmette.data.labels.schemes import are_chunk_labels, reading
+from palmette.data.labels.schemes import Bare, Grobid, are_chunk_labels, reading
 from palmette.errors import UsageError
 from palmette.evaluation.record import FIGURES, Main, Part, Scores, Strong, figure_cells
 from palmette.evaluation.spans import ChunkTables, SpanCounts, span_counts, strict_span_counts

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.data.labels.notation import HYPHEN
-from palmette.data.labels.schemes import letters_of, reading, scheme_named, with_boundaries
+from palmette.data.labels.schemes import HYPHEN, letters_of, reading, scheme_named, with_boundaries
 from palmette.errors import UsageError
 from palmette.evaluation.tokens import Figures, Share, counted, figures
 

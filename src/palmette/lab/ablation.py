@@ -24,9 +24,8 @@ from palmette.evaluation import significance as test
 from palmette.evaluation.comparison import CompareOptions, Pair, paired
 from palmette.evaluation.significance import Runs, Tally
 from palmette.evaluation.spans import ChunkTables
-from palmette.options.assemble import assemble, flat_options
-from palmette.options.learner import Learner
-from palmette.options.likelihoods import ITERATIONS
+from palmette.options.learners import ITERATIONS, Learner
+from palmette.options.spelling import assemble, flat_options
 from palmette.training.result import MORE, Progress
 
 # A name for a learner with one setting, whose value may follow a colon: (learner, setting, default).
@@ -41,7 +40,7 @@ _FORM = "write NAME or NAME:key=value,key=value, such as perceptron:estimator=la
 
 
 class LearnerSpec(NamedTuple):
-    """A learner as it was typed, and the options that it means, by flat name (see options/assemble.py)."""
+    """A learner as it was typed, and the options that it means, by flat name (see options/spelling.py)."""
 
     name: str
     params: dict[str, Any]

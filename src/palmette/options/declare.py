@@ -13,8 +13,9 @@ for the class with its defaults: `learner="mira"` is `learner=Mira()`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from types import NoneType
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -22,16 +23,53 @@ from typing import (
     NamedTuple,
     Self,
     TypedDict,
+    Union,
     Unpack,
     dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
 )
 
 from palmette.errors import UsageError, either
-from palmette.options.annotations import ConstructorSignature, kinds_of
-from palmette.options.unknown import unknown_parameter
+from palmette.options.other_tools import unknown_parameter
 
 if TYPE_CHECKING:
-    pass
+    import inspect
+
+
+@cache
+def kinds_of(owner: Any) -> dict[str, tuple[type, ...]]:
+    """The types that the values of the options of a class may have."""
+    return {name: tuple(_plain(hint)) for name, hint in get_type_hints(owner).items() if name in owner.__options__}
+
+
+def _plain(hint: Any) -> Iterator[type]:
+    if get_origin(hint) in (Union, UnionType):
+        for part in get_args(hint):
+            yield from _plain(part)
+    elif hint is Any:
+        yield object
+    else:
+        made = get_origin(hint) or hint
+        yield made if isinstance(made, type) else object
+
+
+class ConstructorSignature:
+    """The parameters of a class for `inspect.signature` and `help`, made when they are asked for."""
+
+    def __get__(self, instance: object, owner: type[Options]) -> inspect.Signature:
+        from inspect import Parameter, Signature
+
+        made = [
+            Parameter(
+                name,
+                Parameter.KEYWORD_ONLY if option.kw_only else Parameter.POSITIONAL_OR_KEYWORD,
+                default=Parameter.empty if option.required else option.default,
+            )
+            for name, option in owner.__options__.items()
+        ]
+        return Signature(sorted(made, key=lambda parameter: parameter.kind))
 
 
 class _Required:

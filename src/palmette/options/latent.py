@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from palmette.options.chain import NAMED_FEATURES
 from palmette.options.declare import OptionError, Value, option
-from palmette.options.learner import Learner
-from palmette.options.learners import CLASSIFIER_LEARNERS, BatchLatent, PassiveAggressive
-from palmette.options.training import AVERAGES, PASSES, BatchOptions, TrainingOptions, automatic_batch_size
-from palmette.options.unicode import UnicodeOptions
+from palmette.options.learners import CLASSIFIER_LEARNERS, BatchLatent, Learner, PassiveAggressive
+from palmette.options.training import (
+    AVERAGES,
+    PASSES,
+    BatchOptions,
+    TrainingOptions,
+    UnicodeOptions,
+    automatic_batch_size,
+)
 
 if TYPE_CHECKING:
     from palmette.kernels.latent.forms import Decoding, Training

@@ -1,10 +1,11 @@
-"""The learners: one class per learner, with its options, the structures that it applies to, and its rule as numbers.
-Those of probabilities are in likelihoods.py.
+"""The learners: one class per learner, with its options, the structures it applies to, and its rule as numbers.
 
 To add a learner that works on gold and candidates: a class here, and a branch in kernels/learning/coefficients.py.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from palmette.kernels.learning.rule import (
     AROW,
@@ -22,9 +23,189 @@ from palmette.kernels.learning.rule import (
     SUM,
     Rule,
 )  # fmt: skip
-from palmette.options.declare import OptionError, option
-from palmette.options.learner import BEAM, CHAIN, LATENT, ROW, TREE, Learner
-from palmette.options.likelihoods import Crf, Dplvm, HiddenMarkov, MaxEnt
+from palmette.options.declare import OptionError, Options, Value, option
+from palmette.options.spelling import spelt
+from palmette.options.training import TrainingOptions, UnicodeOptions
+
+# Structures that a learner may apply to
+CHAIN, BEAM, TREE, LATENT, ROW = "chain", "beam", "tree", "latent", "row"
+STRUCTURES = {
+    CHAIN: "taggers with exact search",
+    BEAM: "taggers with a beam",
+    TREE: "parsers",
+    LATENT: "classifiers over latent structures",
+    ROW: "linear classifiers",
+}
+
+
+class Learner(Value):
+    """How weights are learnt."""
+
+    parameter = "learner"
+    structures: ClassVar[tuple[str, ...]] = ()
+    maximises_likelihood: ClassVar[bool] = False  # has an objective to minimise
+    probabilistic: ClassVar[bool] = False  # posteriors of paths are probabilities without calibration
+    adaptive: ClassVar[bool] = False  # steps adapt to each weight by its state
+    most_batch: ClassVar[int | None] = None  # sentences of a batch, unless the user asks for more; None: no limit
+    unused: ClassVar[tuple[str, ...]] = ()  # options of the estimator that have no effect with it
+
+    @property
+    def from_forest(self) -> bool:
+        """Whether candidates are derivations of merged states, which only parsers have."""
+        return False
+
+    @property
+    def full_batch(self) -> bool:
+        """Whether every step looks at all data."""
+        return False
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether training remembers a number per weight, which no model file stores."""
+        return self.adaptive
+
+    def without_limit(self) -> Learner:
+        """The learner for a resumed training, which does not take over how long the first one was."""
+        return self
+
+    def rule(self, n_examples: int, listed: int | None = None) -> Rule:
+        """The learner as numbers for compiled loops. listed: outputs that a beam holds, None for exact search."""
+        raise NotImplementedError
+
+
+# Learners of probabilities: penalised likelihoods (CRF, latent CRF, maximum entropy), and counts (hidden Markov models)
+
+OPTIMISERS = {
+    "lbfgs": "L-BFGS, all data per step (with L1: OWL-QN)",
+    "sgd": "a step per sentence with a decaying rate",
+    "adagrad": "a step per sentence with a rate per weight that adapts to how much it has moved",
+}
+RATES = {"sgd": 0.1, "adagrad": 0.1}
+ITERATIONS = 100  # of L-BFGS, at most
+
+
+class Likelihood(Learner):
+    """Learners that minimise a penalised negative log-likelihood."""
+
+    maximises_likelihood = True
+    probabilistic = True
+    l2: float | None = option(default=None, low=0.0, help="Penalty l2 * |w|^2 (default: 1; 0 if --l1 is given).")
+    l1: float = option(default=0.0, low=0.0, help="Penalty l1 * sum |w|, which makes most weights zero (lbfgs).")
+    l1_then_l2: bool = option(default=False, help="Select weights with L1, then train those with L2 alone (lbfgs).")
+    tolerance: float = option(
+        default=1e-5, low=0.0, help="lbfgs stops when ten iterations improve the objective by less than this share."
+    )
+    iterations: int = option(
+        default=ITERATIONS, low=1,
+        help="Iterations of lbfgs, at most; other optimisers have --passes. When resuming: further iterations.",
+    )  # fmt: skip
+
+    @property
+    def penalty(self) -> float:
+        """The L2 penalty in effect."""
+        return self.l2 if self.l2 is not None else 0.0 if self.l1 else 1.0
+
+    @property
+    def full_batch(self) -> bool:
+        return True
+
+    def without_limit(self) -> Learner:
+        return self.replace(iterations=ITERATIONS)
+
+    def validate(self) -> None:
+        if self.l1_then_l2 and not (self.l1 and self.l2):
+            raise OptionError("l1_then_l2", "needs both penalties, for instance l1=0.5 and l2=0.5")
+
+
+class Crf(Likelihood):
+    """Conditional random field: the regularised likelihood of all label sequences."""
+
+    kind = "crf"
+    structures: ClassVar[tuple[str, ...]] = (CHAIN, ROW)
+    optimiser: str = option(default="lbfgs", choices=OPTIMISERS, help="How the objective is minimised.")
+    rate: float | None = option(default=None, above=0.0, help="Step size of sgd and adagrad (default: 0.1).")
+
+    @property
+    def full_batch(self) -> bool:
+        return self.optimiser == "lbfgs"
+
+    def validate(self) -> None:
+        super().validate()
+        if self.full_batch and self.rate is not None:
+            raise OptionError("rate", "applies to the optimisers sgd and adagrad")
+        if not self.full_batch:
+            for name, value in (("l1", self.l1), ("l1_then_l2", self.l1_then_l2)):
+                if value:
+                    raise OptionError(name, f"applies to the optimiser lbfgs, not {self.optimiser}")
+            for name in ("tolerance", "iterations"):
+                if getattr(self, name) != self.__options__[name].default:
+                    instead = f"; use {spelt(TrainingOptions, 'passes')}" if name == "iterations" else ""
+                    raise OptionError(name, f"applies to the optimiser lbfgs, not {self.optimiser}{instead}")
+
+    @property
+    def keeps_state(self) -> bool:
+        return self.optimiser == "adagrad"
+
+    @property
+    def step_size(self) -> float:
+        """The rate in effect of sgd and adagrad."""
+        return RATES[self.optimiser] if self.rate is None else self.rate
+
+
+class Dplvm(Crf):
+    """Latent CRF (Morency et al. 2007): a CRF with hidden states; needs `Latent` states."""
+
+    kind = "dplvm"
+    structures = (CHAIN,)
+
+
+class MaxEnt(Likelihood):
+    """Maximum entropy Markov model (McCallum et al. 2000): a classifier per label given the labels before it."""
+
+    kind = "maxent"
+    structures = (CHAIN, ROW)
+
+
+class CountingOptions(Options):
+    """How a hidden Markov model is counted; shared by the learner hmm and the estimator HMM."""
+
+    smoothing: float = option(default=0.001, low=0.0, high=1e9, help="Added to the count of each word with each label.")
+    interpolate: bool = option(
+        default=True, help="Mix transition probabilities with those of shorter contexts (deleted interpolation)."
+    )
+    rare: int = option(
+        default=1, low=0,
+        help="Words seen at most so often are replaced by word-shape classes, and so are new words; 0: no classes, and "
+        "new words cannot be tagged.",
+    )  # fmt: skip
+    dictionary: int | None = option(
+        default=None, low=1,
+        help="Words seen at least so often have only the labels they were seen with (default: no dictionary).",
+    )  # fmt: skip
+
+
+class HmmOptions(CountingOptions, UnicodeOptions):
+    """Options of the estimator HMM."""
+
+    order: int = option(default=1, kw_only=False, low=1, high=2, help="Previous labels that the next label depends on.")
+    ends: bool = option(
+        default=True,
+        help="Probabilities for the last label; without them the sequences of each length sum to 1.",
+    )  # fmt: skip
+
+
+class HiddenMarkov(CountingOptions, Learner):
+    """Hidden Markov model: probabilities counted from words and labels in one pass, no features."""
+
+    kind = "hmm"
+    structures = (CHAIN,)
+    probabilistic = True
+    unused = (
+        "features", "template", "lexicons", "clusters", "states", "estimator", "mavg_every", "partial", "passes",
+        "patience", "stop_window", "stop_error", "min_count", "max_attributes", "min_feature_count", "edge_features",
+        "state_features", "search", "batch_size", "shards", "mixing",
+    )  # fmt: skip
+
 
 __all__ = [
     "Arow",
@@ -232,3 +413,31 @@ def learners_of(*structures: str) -> dict[str, type[Learner]]:
 PARSER_LEARNERS = learners_of(TREE)
 CLASSIFIER_LEARNERS = learners_of(LATENT)
 ROW_LEARNERS = learners_of(ROW)
+
+
+# The default learner, and how many sentences are held out.
+# docs/learners.md has the measurements behind these rules; `python -m bench defaults` makes them.
+
+TEMPERATURE = 0.2  # at which confidences of mira are of a useful size; on six tasks 0.11 to 0.61 were fitted
+MOST_LABELS = 500  # from more on, lists of paths take long
+LEAST_SENTENCES = 5_000  # from which on some are held out: a tenth, and at most so many
+HELD_OUT = 1_000
+
+
+class Auto(Learner):
+    """The learner that wins on average over tasks, chosen when training begins: mira with the 5 best paths; the
+    perceptron with a beam, hidden states, label histories, transition features seen, attributes that have values, or
+    more than 500 labels. A model stores the learner that was chosen."""
+
+    kind = "auto"
+    structures = (CHAIN, BEAM)
+
+    def chosen(self, plain: bool, n_labels: int) -> Learner:
+        """plain: exact search over one state per label, with weights for all pairs of labels, and attributes that are
+        there or not: the steps of mira depend on the size of values."""
+        return Mira(nbest=5) if plain and n_labels <= MOST_LABELS else Perceptron()
+
+
+def n_held_out(n_sentences: int) -> int:
+    """How many of the training sentences are held out to choose the number of passes."""
+    return 0 if n_sentences < LEAST_SENTENCES else min(n_sentences // 10, HELD_OUT)

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from palmette.options.declare import OptionError, Options, option
 from palmette.options.spelling import named, spelt
+
+FORMS = {
+    "nfc": "letters with their accents as one character, however they are written",
+    "none": "as they are written",
+}
+
+
+class UnicodeOptions(Options):
+    """Shared by taggers, parsers, classifiers, hidden Markov models and language models."""
+
+    unicode: str = option(
+        default="nfc", choices=FORMS, group="features",
+        help="Characters that features are made from. The text itself is written as it was read.",
+    )  # fmt: skip
+
 
 PASSES = 10
 MOST_PASSES = 100  # with patience or an error window, if the number of passes is left open
@@ -90,3 +106,17 @@ class BatchOptions(Options):
         f"one after the other (default: 1; {BATCHES[-1][1]} from {BATCHES[-1][0]:,} sentences on, more from "
         f"{BATCHES[-2][0]:,} on). The model depends on it, and not on the number of threads.",
     )  # fmt: skip
+
+
+QUOTA = "/sys/fs/cgroup/cpu.max"  # of a container: microseconds of a core per period
+
+
+def available_cores() -> int:
+    """The cores that this process may use: those it is bound to, at most as many as its container has."""
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        with open(QUOTA, encoding="ascii") as file:
+            quota, period = file.read().split()
+        return max(1, min(bound, -(-int(quota) // int(period))))
+    except (OSError, ValueError):  # no container, or one without a limit
+        return bound

@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import Any, cast
 
 from palmette.options.declare import OptionError, Value, option
-from palmette.options.learner import Learner
-from palmette.options.learners import PARSER_LEARNERS
+from palmette.options.learners import PARSER_LEARNERS, Learner
 from palmette.options.search import CONTINUING, LIST_UPDATES, Beam, Search
 from palmette.options.spelling import spelt
-from palmette.options.training import AVERAGES, MOST_COUNT, BatchOptions, TrainingOptions, automatic_batch_size
-from palmette.options.unicode import UnicodeOptions
+from palmette.options.training import (
+    AVERAGES,
+    MOST_COUNT,
+    BatchOptions,
+    TrainingOptions,
+    UnicodeOptions,
+    automatic_batch_size,
+)
 
 MAVG_EVERY = 4
 MOST_VARIANTS = 16

@@ -16,8 +16,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.features.encode import Encoder
-from palmette.features.index import in_order_of_keys, kept_attributes
+from palmette.features.encode import Encoder, in_order_of_keys, kept_attributes
 from palmette.kernels.bundle.forms import Bundles, PartWeights, SmallWeights
 from palmette.kernels.bundle.tag import list_bundles, tag_bundles
 from palmette.kernels.bundle.train import train_bundles

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from palmette.data import array_specs
 from palmette.data.array_specs import AddsUpTo, ArraySpec, Found, Offsets
 from palmette.data.model_file import AGAIN
-from palmette.data.normal_form import NFC
+from palmette.data.text import NFC
 from palmette.errors import ModelError
-from palmette.features.encode import Encoder
-from palmette.features.index import without_keys
+from palmette.features.encode import Encoder, without_keys
 from palmette.features.resources import Resources
 from palmette.kernels.bundle.forms import Bundles, SmallWeights
 from palmette.pipeline.bundles import LARGEST, BundleModel, lists_of, starts

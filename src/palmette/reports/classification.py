@@ -15,8 +15,7 @@ from palmette.options.learners import Lclr
 from palmette.options.spelling import named
 from palmette.reports.console import OutputConsole
 from palmette.reports.tables import described, not_zero
-from palmette.structures.latent.model import ClassifierModel
-from palmette.structures.latent.weights import largest, n_weights
+from palmette.structures.latent.model import ClassifierModel, largest, n_weights
 
 SHOWN_PASSES = 40
 SHOWN_TAGS = 12

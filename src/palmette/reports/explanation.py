@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from palmette.data.candidate import Labelling
+from palmette.data.analysed import Labelling
 from palmette.reports.console import OutputConsole
 from palmette.structures.chain.explain import Explanation
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from palmette.data.analysed import Arcs, ParsedSentence, TaggedSentence
-from palmette.data.formats.confidence import NOT_CALIBRATED
 from palmette.data.formats.conllu_light import Tree
+from palmette.data.formats.labelling import NOT_CALIBRATED
 from palmette.reports.html import QUIET, Html, element, html, page, quiet
 from palmette.reports.sentence import aligned
 from palmette.reports.tree import draw_tree

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.confidence import ConfidenceOutput, confidence_cells
+from palmette.data.formats.labelling import ConfidenceOutput, confidence_cells
 from palmette.data.formats.raw import parse_text
 from palmette.data.labels.schemes import Span, spans
 from palmette.errors import DataError

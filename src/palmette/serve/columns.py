@@ -4,9 +4,8 @@ CRF++ today."""
 from __future__ import annotations
 
 from palmette.data.corpus import check_cells
-from palmette.data.formats.registry import load_format
+from palmette.data.formats.registry import Writer, load_format
 from palmette.data.formats.spec import FormatSpec
-from palmette.data.formats.write import Writer
 from palmette.data.text import check_utf8
 from palmette.errors import UsageError
 from palmette.serve.answers import Wanted

@@ -14,7 +14,7 @@ from palmette.data.formats.conllu_light import CONLLU_FIELDS
 from palmette.data.formats.labelling import BREAKING
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import corpus_from_items
-from palmette.data.labels.partial import ANY
+from palmette.data.labels.mask import ANY
 from palmette.errors import DataError
 from palmette.estimators.retag import field_named
 from palmette.serve.types import Correction

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from palmette.data.tokeniser import Spans, character_spans, make_penn_quotes, sentence_spans, token_spans
+from palmette.data.formats.raw import Spans, character_spans, make_penn_quotes, sentence_spans, token_spans
 from palmette.serve.failure import Failure
 from palmette.serve.limits import Limits
 from palmette.serve.types import Request

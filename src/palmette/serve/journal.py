@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from palmette.data.temporary import lock_file, sync_folder
+from palmette.data.files import lock_file, sync_folder
 from palmette.serve.failure import StorageError
 from palmette.serve.types import Correction
 

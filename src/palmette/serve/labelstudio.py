@@ -19,9 +19,9 @@ from palmette.connect.annotations.labelstudio import read_task
 from palmette.connect.annotations.read import sound
 from palmette.connect.annotations.shared import Reading
 from palmette.data.document import At, Document
+from palmette.data.formats.raw import Spans, token_spans
 from palmette.data.labels.schemes import HYPHEN, from_spans, spans_in
 from palmette.data.notes import Notes
-from palmette.data.tokeniser import Spans, token_spans
 from palmette.errors import DataError, UsageError, counted
 from palmette.serve.answers import label, spans_of, with_helpers
 from palmette.serve.call import Call, Reply, reply

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import msgspec
 
-from palmette.data.temporary import lock_file
+from palmette.data.files import lock_file
 from palmette.serve.failure import Failure
 from palmette.serve.types import Correction, RetrainState
 

@@ -16,7 +16,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.formats.classified import read_classified
 from palmette.data.formats.conllu import read_treebank
 from palmette.data.formats.registry import read_corpus
-from palmette.data.labels.partial import mark_partial_labels
+from palmette.data.labels.mask import mark_partial_labels
 from palmette.data.subset import take
 from palmette.data.treebank import Treebank
 from palmette.estimators.classifier import Classifier

@@ -10,7 +10,7 @@ import numpy as np
 
 from palmette.data.corpus import Column, Corpus
 from palmette.data.formats.spec import FormatSpec
-from palmette.data.normal_form import nfc
+from palmette.data.text import nfc
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.errors import counted
 from palmette.features.templates import TemplateSet

@@ -15,16 +15,14 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.spec import FormatSpec
-from palmette.data.labels.mask import training_mask
-from palmette.data.labels.partial import settle_partial
+from palmette.data.labels.mask import settle_partial, training_mask
 from palmette.errors import UsageError, counted
 from palmette.options.declare import OptionError
 from palmette.options.learners import HiddenMarkov
 from palmette.options.spelling import argument, named
 from palmette.structures.chain.constraints import constraints, settle_scheme
 from palmette.structures.chain.model import ChainModel, best_labels
-from palmette.structures.hmm.linear import to_chain
-from palmette.structures.hmm.model import HiddenMarkovModel, count_model, word_column
+from palmette.structures.hmm import HiddenMarkovModel, count_model, to_chain, word_column
 from palmette.structures.training_log import Epoch
 from palmette.training.chain.calibration import calibrate_on_dev
 from palmette.training.chain.dev import held_out

@@ -8,8 +8,8 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.labels.schemes import are_chunk_labels
-from palmette.options.automatic import MOST_LABELS
 from palmette.options.chain import TaggerOptions
+from palmette.options.learners import MOST_LABELS
 from palmette.tuning.space import TEMPLATES, fixed_names
 
 MOST_TRIPLES = 60  # labels from which on order 2 and sums over all paths take long

@@ -1,4 +1,4 @@
-"""What a search tries: options of a tagger by flat name (options/assemble.py), each with its values.
+"""What a search tries: options of a tagger by flat name (options/spelling.py), each with its values.
 
     learner=crf,mira        one of these
     l2=0.1..10              a number between these, evenly on a logarithmic scale if they are far apart
@@ -18,11 +18,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from palmette.errors import UsageError, either
-from palmette.options.assemble import assemble, flat_name, flat_options, variant_options
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.declare import Option, OptionError, Value
-from palmette.options.learner import Learner
-from palmette.options.spelling import named
+from palmette.options.learners import Learner
+from palmette.options.spelling import assemble, flat_name, flat_options, named, variant_options
 
 # What a search sets itself, and why it cannot be tried
 OWN = {

@@ -15,7 +15,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.subset import take
 from palmette.errors import PalmetteError
 from palmette.estimators.tagger import Tagger
-from palmette.options.likelihoods import Likelihood
+from palmette.options.learners import Likelihood
 from palmette.structures.training_log import Epoch
 from palmette.tuning.space import Settings, Space
 

@@ -149,7 +149,7 @@ class TrainClassifier(ForceOptions, JsonOptions, LabelledCommand):
 
 
 def _about(classifier: Classifier) -> dict[str, Any]:
-    from palmette.structures.latent.weights import n_weights
+    from palmette.structures.latent.model import n_weights
 
     model = classifier.model_
     return {

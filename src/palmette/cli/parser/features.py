@@ -35,7 +35,7 @@ class ParserFeatures(Command):
     )
 
     def run(self) -> None:
-        from palmette.structures.tree.named_templates import SETS
+        from palmette.structures.tree.templates import SETS
 
         if self.name == "auto":
             print(self._fitted(), end="")
@@ -63,7 +63,7 @@ class ParserFeatures(Command):
             raise UsageError("auto: templates that fit a treebank need one: palmette parser features auto --data FILE")
         from palmette.data.formats.conllu import read_treebank
         from palmette.structures.tree.fitted_templates import fitted_templates
-        from palmette.training.tree.fit import check_trained_on
+        from palmette.training.tree import check_trained_on
 
         treebank = read_treebank(self.data)
         check_trained_on(treebank)

@@ -87,10 +87,10 @@ class TrainParser(ForceOptions, JsonOptions, Command):
     def run(self) -> None:
         self._check()
         from palmette.data import model_file
-        from palmette.data.cores import available_cores
         from palmette.data.formats.conllu import read_treebank
         from palmette.estimators.parser import Parser
         from palmette.estimators.retag import prepare_training
+        from palmette.options.training import available_cores
         from palmette.reports.progress import TrainingDisplay
         from palmette.training.interrupt import stop_on_sigterm
 

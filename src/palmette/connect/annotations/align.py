@@ -18,9 +18,9 @@ import numpy as np
 from palmette.connect.annotations.shared import left_out
 from palmette.data.corpus import Corpus, Surface, column_of_strings
 from palmette.data.document import Document, joined_pieces
+from palmette.data.formats.raw import Spans, make_penn_quotes, sentence_spans
 from palmette.data.labels.schemes import Span, from_spans
 from palmette.data.notes import Notes
-from palmette.data.tokeniser import Spans, make_penn_quotes, sentence_spans
 
 SCHEME = "IOB2"
 

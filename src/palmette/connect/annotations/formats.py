@@ -12,10 +12,10 @@ from palmette.connect.annotations.sinks import SINKS, lines_of
 from palmette.data.corpus import Corpus
 from palmette.data.document import Document
 from palmette.data.files import FilePath, shown
-from palmette.data.formats.format import Format, Output, Parser
 from palmette.data.formats.jsonl import write_objects
 from palmette.data.formats.labelling import Labelling, token_records, write_cells
 from palmette.data.formats.raw import cutter
+from palmette.data.formats.registry import Format, Output, Parser
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.data.notes import Notes
 from palmette.data.stream import LINES

@@ -15,11 +15,10 @@ from itertools import pairwise
 import msgspec
 
 from palmette.connect.annotations.labelstudio import with_new_prediction
+from palmette.data.convert import convert_labels
 from palmette.data.corpus import Corpus, Surface
 from palmette.data.document import PREDICTED, Document, TextSpan
-from palmette.data.formats.confidence import Confidence
-from palmette.data.formats.labelling import Labelling
-from palmette.data.labels.convert import convert_labels
+from palmette.data.formats.labelling import Confidence, Labelling
 from palmette.data.labels.schemes import Span, are_chunk_labels, spans, split_label
 from palmette.data.notes import Notes
 from palmette.errors import UsageError

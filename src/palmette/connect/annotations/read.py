@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from palmette.connect.annotations import brat, doccano, labelstudio, prodigy
+from palmette.connect.annotations.folders import files_in
 from palmette.connect.annotations.shared import Reading
 from palmette.connect.annotations.values import decoded
 from palmette.data.document import At, Document
 from palmette.data.files import FilePath, read_all, shown
-from palmette.data.folders import files_in
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.notes import Notes
 from palmette.data.text import check_utf8, is_utf8

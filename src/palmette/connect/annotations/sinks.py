@@ -16,10 +16,10 @@ from typing import Any, BinaryIO, cast
 import msgspec
 
 from palmette.connect.annotations import brat, doccano, labelstudio, prodigy
+from palmette.connect.annotations.folders import new_folder, path_in
 from palmette.connect.annotations.shared import note_losses
 from palmette.data.document import Document, TextSpan
 from palmette.data.files import FilePath, check_output, is_standard, read_all
-from palmette.data.folders import new_folder, path_in
 from palmette.data.notes import Notes
 from palmette.data.text import UTF8, write_text
 from palmette.errors import DataError, UsageError

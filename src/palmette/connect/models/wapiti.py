@@ -18,7 +18,7 @@ import numpy as np
 
 from palmette.connect.models.lines import Lines
 from palmette.connect.models.observed import Entries, model_of_observations
-from palmette.data.normal_form import NONE
+from palmette.data.text import NONE
 from palmette.errors import DataError, ModelError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources

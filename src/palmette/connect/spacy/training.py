@@ -25,9 +25,9 @@ from spacy.util import filter_spans, minibatch
 from spacy.vocab import Vocab
 
 from palmette.connect.spacy.words import Words, check_attributes
+from palmette.data.convert import convert_labels
 from palmette.data.files import FilePath
 from palmette.data.labels import schemes
-from palmette.data.labels.convert import convert_labels
 from palmette.errors import DataError, UsageError, counted
 
 logger = logging.getLogger(__name__)

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Column, Corpus, Lines, bytes_of, offsets_from_lines
-from palmette.data.formats.format import Format, Output
+from palmette.data.formats.columns_light import FILLER, RaggedRows, usual_width
 from palmette.data.formats.jsonl import write_objects
 from palmette.data.formats.labelling import Labelling, RowTexts, token_records
-from palmette.data.formats.ragged import FILLER, RaggedRows, usual_width
+from palmette.data.formats.registry import Format, Output
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import Cut, after_blank_line
 from palmette.data.text import check_utf8, n_line_ends

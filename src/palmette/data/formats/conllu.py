@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec.structs import replace
 
+from palmette.data.analysed import Parse
 from palmette.data.corpus import (
     Column,
     Corpus,
@@ -34,11 +35,10 @@ from palmette.data.formats.columns import (
     read_lines,
     replace_cells,
 )
-from palmette.data.formats.confidence import NO_SPAN
 from palmette.data.formats.conllu_light import CONLLU_FIELDS, DEPREL, HEAD, wrong_number
-from palmette.data.formats.format import Format, Output, Parser
 from palmette.data.formats.jsonl import write_objects
-from palmette.data.formats.labelling import MARK, Labelling, token_records, write_cells
+from palmette.data.formats.labelling import MARK, NO_SPAN, Labelling, token_records, write_cells
+from palmette.data.formats.registry import Format, Output, Parser
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import BLANK_LINES, BLOCK, cut_blocks
 from palmette.data.text import MAX_CELL, PLAIN, UTF8, TextSpec, read_text, write_text
@@ -46,6 +46,7 @@ from palmette.data.tree_checks import UNKNOWN, Fault, faults, heads_of_cells
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of, without_trees
 from palmette.errors import DataError, UsageError
 from palmette.kernels.io import columns as kernels
+from palmette.kernels.io.columns import BLANK_LINE
 from palmette.kernels.io.splice import splice
 from palmette.options.spelling import named
 
@@ -340,3 +341,47 @@ def _from_cells(treebank: Treebank) -> bytes:
             made.append("\t".join([str(i - first + 1), *row, NOTHING, NOTHING]))
         made.append("")
     return "".join(row + "\n" for row in made).encode()
+
+
+# N-best lists of trees as CoNLL-U: each sentence is repeated per tree, under comments with rank and score.
+
+
+def nbest_treebank_bytes(treebank: Treebank, lists: Sequence[Sequence[Parse]], fields: Sequence[str] = ()) -> bytes:
+    """The text of a treebank with several trees per sentence; their numbers may differ."""
+    most = max((len(found) for found in lists), default=0)
+    ranked = [_ranked(treebank, lists, rank, fields) for rank in range(most)]
+    made: list[bytes] = []
+    at = 0
+    for s, found in enumerate(lists):
+        start, end = _lines_of(treebank, s)
+        if ranked and start > at:
+            made += ranked[0][at:start]
+        for rank, one in enumerate(found):
+            block = ranked[rank][start:end]
+            carriage = "\r" if block[0].endswith(b"\r") else ""
+            if block[-1].strip(b" \t\r"):
+                block = [*block, carriage.encode()]  # the last sentence of a file may have no blank line
+            head = (f"# nbest = {rank + 1}{carriage}", f"# score = {one.score:.6g}{carriage}")
+            made += [*(line.encode() for line in head), *block]
+        at = end
+    rest = ranked[0][at:] if ranked else treebank_bytes(treebank, fields=()).split(b"\n")
+    return b"\n".join([*made, *rest]) if made and rest else b"\n".join(made or rest)
+
+
+def _ranked(treebank: Treebank, lists: Sequence[Sequence[Parse]], rank: int, fields: Sequence[str]) -> list[bytes]:
+    """The lines with the trees of one rank (the last tree if a list is shorter)."""
+    chosen = [found[min(rank, len(found) - 1)] for found in lists]
+    heads = np.array([head for one in chosen for head, _ in one.output], np.int32)
+    relations = column_of_strings(name for one in chosen for _, name in one.output)
+    return treebank_bytes(treebank.with_trees(heads, relations), fields=(*TREE, *fields)).split(b"\n")
+
+
+def _lines_of(treebank: Treebank, s: int) -> tuple[int, int]:
+    """The lines of a sentence, from after the blank line before it up to and with the one after it."""
+    lines = treebank.corpus.lines
+    assert lines is not None
+    blank = np.flatnonzero(lines.kind == BLANK_LINE)
+    first = int(lines.tokens[treebank.offset[s]])
+    k = int(np.searchsorted(blank, first))
+    start = int(blank[k - 1]) + 1 if k else 0
+    return start, int(blank[k]) + 1 if k < blank.size else int(lines.start.size)

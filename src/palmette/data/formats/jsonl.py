@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus, Lines, column_of_strings
-from palmette.data.formats.format import Format, Output
 from palmette.data.formats.labelling import Labelling, token_records, write_cells
+from palmette.data.formats.registry import Format, Output
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import LINES
 from palmette.data.text import check_utf8

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from palmette.data.candidate import Labelling, LabelLists
+from palmette.data.analysed import Labelling, LabelLists
 from palmette.data.corpus import Corpus, bytes_of
 from palmette.data.formats.jsonl import TAGS
 from palmette.data.formats.labelling import SCORE, RowTexts, check_labels

@@ -3,20 +3,74 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import numpy as np
 
 from palmette.data.corpus import Corpus, check_cells
 from palmette.data.files import FilePath, shown
-from palmette.data.formats.format import Format, Parser
-from palmette.data.formats.spec import FORMATS, FormatSpec
-from palmette.data.stream import BLOCK, cut_blocks
-from palmette.data.text import read_text
+from palmette.data.formats.labelling import (
+    NO_CONFIDENCE,
+    Confidence,
+    ConfidenceOutput,
+    Labelling,
+    RowTexts,
+    check_labels,
+    row_texts,
+)
+from palmette.data.formats.spec import ANNOTATORS, FORMATS, FormatSpec
+from palmette.data.stream import BLOCK, Cut, cut_blocks
+from palmette.data.text import read_text, write_text
 from palmette.errors import UsageError
 from palmette.lazy import loaded
+from palmette.options.spelling import argument
 
 if TYPE_CHECKING:
     from palmette.data.notes import Notes
+
+
+# What a file format consists of. Each module of a format makes a `Format`; the table of all is in `spec`.
+
+Parser = Callable[[bytes, int], Corpus]
+"""From bytes that end between sentences, and the number of their first line, to a corpus."""
+
+Rows = Callable[[Corpus, Sequence[str]], RowTexts]
+"""From a corpus and all labels to the text before the labels on the line of each token."""
+
+Records = Callable[[Corpus], Iterator[tuple[dict[str, Any], int]]]
+"""The JSON objects of a corpus, each with the number of its tokens; one without tokens has no sentence."""
+
+Opened = Callable[[FilePath, str], AbstractContextManager[BinaryIO]]
+"""A target, by its name and its encoding, that is written whole or not at all: as `text.write_text`."""
+
+Relabel = Callable[[Corpus, FormatSpec, np.ndarray, Sequence[str]], bytes]
+"""The text that a labelled corpus was read from, with other labels (numbers i32[N] of names) in place of its own."""
+
+
+class Output(NamedTuple):
+    """A way to write labels: from a labelling to bytes. `refuses`: options that it cannot write, each with the message
+    to raise; the options are those of `ConfidenceOutput`, and scores. `opened`: what takes the bytes instead of a file,
+    for formats that are more than their pieces one after another."""
+
+    write: Callable[[Labelling], bytes]
+    refuses: Mapping[str, str] = {}
+    opened: Opened = write_text
+
+
+class Format(NamedTuple):
+    """One format: how to read it, where a stream may be cut, and what can be written from it."""
+
+    parser: Callable[[FormatSpec, str], Parser]  # the second argument names the source in messages
+    cut: Cut
+    outputs: Mapping[str, Output]  # by name; the first is the default
+    rows: Rows = row_texts  # for n-best lists in columns
+    records: Records | None = None  # for n-best lists in JSON; None: there are no tokens to write
+    relabel: Relabel | None = None  # None: the format has no labels
+    # For formats that are not a stream of bytes that can be cut: reads a file, or a folder, as corpora of at most so
+    # many documents
+    read: Callable[[FilePath, FormatSpec, int], Iterator[Corpus]] | None = None
 
 
 DOCUMENT = 1 << 10
@@ -99,3 +153,56 @@ def _blocks(path: FilePath, spec: FormatSpec, block: int) -> Iterator[Corpus]:
     for line, data in cut_blocks(path, row.cut, block, spec):
         yield parse(data, line)
     parse.report()
+
+
+# Labels written back: into the text of the input, or in a simpler format made from its cells
+
+
+class Writer:
+    """Writes corpora with predicted labels as bytes. It does not change, so several threads may use it.
+
+    source: the format that was read. format: the format to write; None: the default for that source. scores: write
+    the score of each sentence too: a line `# score ...` before it, or a key in JSON. confidence: likewise confidences.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        format: str | None,
+        labels: Sequence[str],
+        *,
+        scores: bool = False,
+        confidence: ConfidenceOutput = NO_CONFIDENCE,
+    ) -> None:
+        row = load_format(source)
+        choices = row.outputs
+        self.format = next(iter(choices)) if format in (None, "auto") else str(format)
+        known = [*choices, *(name for name in ANNOTATORS if row.records is not None and name not in choices)]
+        if self.format not in known:
+            raise UsageError(f"from {source} one can write {', '.join(known)}, not {format}")
+        if self.format not in choices:
+            choices = load_format(self.format).outputs
+        check_labels(labels, self.format)
+        output = choices[self.format]
+        wanted = {**confidence._asdict(), "scores": scores}
+        for name, message in output.refuses.items():
+            if wanted[name]:
+                raise UsageError(f"{argument(name)}: {message} ({argument('output')})")
+        self.labels, self.scores, self.confidence = list(labels), scores, confidence
+        self._write = output.write
+        self.opened = output.opened
+
+    def write(
+        self,
+        corpus: Corpus,
+        label_ids: np.ndarray,
+        scores: np.ndarray | None = None,
+        confidence: Confidence | None = None,
+    ) -> bytes:
+        """The text of a corpus with the labels i32[N] and, if the writer writes them, scores f64[S] and confidences."""
+        if self.scores and scores is None:
+            raise UsageError("scores are to be written, but none are given")
+        ids = np.ascontiguousarray(label_ids, np.int32)
+        return self._write(
+            Labelling(corpus, ids, self.labels, scores if self.scores else None, confidence, self.confidence)
+        )

@@ -17,8 +17,16 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Column, Corpus, column_of_types
-from palmette.data.labels.notation import HYPHEN, Lettered
-from palmette.data.labels.schemes import SPELLINGS, letter_at, reading, scheme_named, schemes_of, with_boundaries
+from palmette.data.labels.schemes import (
+    HYPHEN,
+    SPELLINGS,
+    Lettered,
+    letter_at,
+    reading,
+    scheme_named,
+    schemes_of,
+    with_boundaries,
+)
 
 RARE = 100  # at most one chunk in so many is ill-formed, rounded up
 LEAST = 20  # chunks: fewer prove no scheme that they violate

@@ -25,8 +25,8 @@ class Cues(JsonOptions, Command):
     seed: int = option(default=1, low=0, help="Seed of the folds of held-out sentences.")
 
     def run(self) -> None:
-        from palmette.data.formats.sentences import read_sentences
         from palmette.lab.cues.shallow_cues import shallow_cues
+        from palmette.lab.sentences import read_sentences
 
         found = shallow_cues(
             *(read_sentences(file, spec=text_spec(self)) for file in (self.positives, self.negatives)), seed=self.seed

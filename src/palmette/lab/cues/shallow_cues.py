@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from palmette.data.formats.sentences import Sentences
 from palmette.errors import UsageError, counted
 from palmette.kernels.latent.bag import bag_pass, bag_scores
 from palmette.kernels.lm.text import sentence_hashes
+from palmette.lab.sentences import Sentences
 from palmette.options.spelling import argument
 
 FOLDS, PASSES, RATE = 5, 5, 0.1

@@ -10,7 +10,7 @@ from palmette.cli.output import report_source
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import counted
 from palmette.options.declare import option
-from palmette.options.likelihoods import HmmOptions
+from palmette.options.learners import HmmOptions
 
 logger = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
     hmm = HMM(order=2).fit(sentences, tags)
     hmm.predict([["Time", "flies"]])
 
-Searches and sums run on the linear chain that the model is turned into (see structures/hmm/linear.py); joint
+Searches and sums run on the linear chain that the model is turned into (see structures/hmm.py); joint
 probabilities come from the tables themselves.
 """
 
@@ -22,7 +22,7 @@ from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.mask import check_feasible
-from palmette.data.normal_form import NONE
+from palmette.data.text import NONE
 from palmette.display import drawn_by
 from palmette.errors import DataError, not_fitted
 from palmette.estimators.base import Estimator, PerSentence
@@ -32,13 +32,22 @@ from palmette.lab.hmm.serialise import load_hmm, save_hmm
 from palmette.lab.hmm.table_file import read_tables, tables_to_dicts, write_tables
 from palmette.options.chain import ChainSettings
 from palmette.options.declare import OptionError
-from palmette.options.learners import HiddenMarkov
-from palmette.options.likelihoods import HmmOptions
+from palmette.options.learners import HiddenMarkov, HmmOptions
 from palmette.structures.chain.model import ChainModel, check_memory
-from palmette.structures.hmm.linear import feature_vector, to_chain, weight_vector
-from palmette.structures.hmm.model import HiddenMarkovModel, count_model, observations, word_column
-from palmette.structures.hmm.tables import Context, Distribution, Tables, tables_from_dicts
-from palmette.structures.hmm.words import Vocabulary
+from palmette.structures.hmm import (
+    Context,
+    Distribution,
+    HiddenMarkovModel,
+    Tables,
+    Vocabulary,
+    count_model,
+    feature_vector,
+    observations,
+    tables_from_dicts,
+    to_chain,
+    weight_vector,
+    word_column,
+)
 from palmette.training.chain.dev import check_labelled
 from palmette.training.checks import warn_of_same_labels
 
@@ -66,7 +75,7 @@ class HMM(HmmOptions, Estimator):
         transition: {label: {next label: probability}}, with `</s>` as the next label where a sentence may end. For
         order 2 {(label, label): {next label: ...}}, and rows of one label for the second token and the end.
         dictionary: {word: labels}: its other labels are impossible; words without an entry may have any label.
-        classes: words of emission that are classes of unknown words, such as <lower:ing>; see features/observed.py.
+        classes: words of emission that are classes of unknown words, such as <lower:ing>; see features/resources.py.
         """
         return cls._of(HiddenMarkovModel(*tables_from_dicts(start, transition, emission, dictionary, classes)))
 

@@ -17,9 +17,7 @@ from palmette.errors import ModelError, UsageError
 from palmette.options.learners import HiddenMarkov
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import chain_from_parts, chain_parts
-from palmette.structures.hmm.model import HiddenMarkovModel
-from palmette.structures.hmm.tables import SLACK, Tables
-from palmette.structures.hmm.words import NAME, Vocabulary
+from palmette.structures.hmm import NAME, SLACK, HiddenMarkovModel, Tables, Vocabulary
 
 PREFIX = "hmm."
 

@@ -20,8 +20,7 @@ from palmette.data.files import FilePath, read_all, shown, write_whole
 from palmette.data.text import CONVERT, check_utf8
 from palmette.errors import DataError, UsageError
 from palmette.structures.chain.constraints import END
-from palmette.structures.hmm.model import HiddenMarkovModel
-from palmette.structures.hmm.tables import Context, tables_from_dicts
+from palmette.structures.hmm import Context, HiddenMarkovModel, tables_from_dicts
 
 
 class StoredTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -94,7 +94,7 @@ class ScoreText(JsonOptions, Command):
     )  # fmt: skip
 
     def run(self) -> None:
-        from palmette.data.formats.sentences import read_sentences
+        from palmette.lab.sentences import read_sentences
 
         model = _load(self.model, self.quiet)
         text = read_sentences(self.file, spec=text_spec(self))
@@ -188,7 +188,7 @@ class Sample(JsonOptions, Command):
 
     def _conditions(self) -> dict[str, Any]:
         """What `LanguageModel.draw` takes."""
-        from palmette.data.formats.sentences import read_sentences
+        from palmette.lab.sentences import read_sentences
 
         found: dict[str, Any] = {"seed": self.seed, "max_length": self.max_length, "new": self.new}
         if self.vocabulary is not None:

@@ -17,9 +17,7 @@ from typing import Any
 import numpy as np
 
 from palmette.data.files import FilePath
-from palmette.data.formats.sentences import AnySentence, Sentences, read_sentences, sentences_of
-from palmette.data.normal_form import NFC, NONE, in_form
-from palmette.data.text import PLAIN, TextSpec
+from palmette.data.text import NFC, NONE, PLAIN, TextSpec, in_form
 from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError, counted, not_fitted
 from palmette.estimators.base import Estimator
@@ -32,6 +30,7 @@ from palmette.lab.lm.options import NgramOptions
 from palmette.lab.lm.sample import Drawn, Progress, Wishes, allowed_words, draw
 from palmette.lab.lm.scores import SentenceScores, TextScore, sentence_scores
 from palmette.lab.lm.vocabulary import RESERVED, Vocabulary, check_words, vocabulary_of
+from palmette.lab.sentences import AnySentence, Sentences, read_sentences, sentences_of
 from palmette.options.declare import OptionError
 from palmette.options.spelling import argument
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from palmette.options.declare import option
-from palmette.options.unicode import UnicodeOptions
+from palmette.options.training import UnicodeOptions
 
 
 class NgramOptions(UnicodeOptions):

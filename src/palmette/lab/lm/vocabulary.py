@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from palmette.data.corpus import Column
-from palmette.data.formats.sentences import Sentences
-from palmette.data.normal_form import in_form
+from palmette.data.text import in_form
 from palmette.errors import DataError
 from palmette.kernels.lm.score import UNKNOWN
+from palmette.lab.sentences import Sentences
 
 RESERVED = ("<unk>", "<s>", "</s>")
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.confidence import Confidence
+from palmette.data.formats.labelling import Confidence
 from palmette.data.labels.mask import LabelMask
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import DataError

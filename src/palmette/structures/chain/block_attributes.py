@@ -10,8 +10,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.subset import take
-from palmette.features.encode import Encoder, new_feature_index
-from palmette.features.index import keys_of
+from palmette.features.encode import Encoder, keys_of, new_feature_index
 from palmette.kernels.chain.forms import Active
 from palmette.kernels.core.hashing import mixed_all
 from palmette.kernels.core.index import FeatureIndex, find_all

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.confidence import Confidence
+from palmette.data.formats.labelling import Confidence
 from palmette.data.labels.mask import LabelMask, known_gold, label_names, training_mask
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.data.subset import take

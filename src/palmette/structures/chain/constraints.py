@@ -9,9 +9,10 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import label_names, training_mask
-from palmette.data.labels.notation import FOUND, HYPHEN
 from palmette.data.labels.repair import RARE, Violations, nearest, repaired, violations
 from palmette.data.labels.schemes import (
+    FOUND,
+    HYPHEN,
     Transitions,
     allowed_transitions,
     are_chunk_labels,

@@ -9,8 +9,7 @@ import numpy as np
 from palmette.data.corpus import Attributes, Corpus, wants_exact_values
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError, either
-from palmette.features.encode import Encoder, new_feature_index
-from palmette.features.index import growing, kept_attributes
+from palmette.features.encode import Encoder, growing, kept_attributes, new_feature_index
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import Active, Chain, Data, no_active
 from palmette.kernels.chain.gather import inverted, seen_labels

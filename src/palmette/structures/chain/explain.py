@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.data.candidate import Labelling
+from palmette.data.analysed import Labelling
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask
 from palmette.display import drawn

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from palmette.data.labels.automaton import LabelAutomaton
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.features.resources import Resources
-from palmette.options.states import MOST_STATES
+from palmette.options.chain import MOST_STATES
 from palmette.structures.chain.temperature import COLDEST, HOTTEST, Calibration
 from palmette.structures.stored_features import Count, Name, StoredTemplates
 from palmette.structures.training_log import Epoch

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette.data.candidate import Candidate, Labelling, LabelLists
+from palmette.data.analysed import Candidate, Labelling, LabelLists
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.options.declare import OptionError

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.confidence import NOT_CALIBRATED, Confidence, SpanPosteriors
+from palmette.data.formats.labelling import NOT_CALIBRATED, Confidence, SpanPosteriors
 from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.errors import UsageError, either

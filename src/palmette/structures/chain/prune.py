@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette.features.index import kept_attributes
+from palmette.features.encode import kept_attributes
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import FeatureWeights
 from palmette.kernels.chain.label_context import LabelContextWeights

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.features.index import keys_of
+from palmette.features.encode import keys_of
 from palmette.kernels.chain.forms import Chain, FeatureWeights, stride_of
 from palmette.kernels.core.index import FeatureIndex
 from palmette.structures.chain.weights import ARITIES, Shape, estimated, give_out, slices_of, used_rows

@@ -25,8 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.mask import label_names, training_mask
-from palmette.data.labels.partial import mark_partial_labels
+from palmette.data.labels.mask import label_names, mark_partial_labels, training_mask
 from palmette.errors import DataError
 from palmette.kernels.chain.forms import Active, Chain, Data, make_trellis
 from palmette.kernels.chain.margin import margins

@@ -21,8 +21,7 @@ from palmette.data.labels.automaton import checked_automaton
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.labels.schemes import Transitions, scheme_named
 from palmette.errors import ModelError, UsageError
-from palmette.features.encode import Encoder
-from palmette.features.index import in_order_of_keys, without_keys
+from palmette.features.encode import Encoder, in_order_of_keys, without_keys
 from palmette.features.resources import Resources
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import (

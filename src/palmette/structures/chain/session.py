@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from palmette.data.item_arrays import is_matrix
+from palmette.data.item_blocks import is_matrix
 from palmette.kernels.chain.forms import Active, Data
 from palmette.structures.chain.data import ONES, allow_table
 from palmette.structures.chain.model import search_bytes

@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 
 from palmette.data.corpus import wants_exact_values
-from palmette.data.item_arrays import KEY, Split, Vectors, is_matrix
-from palmette.data.item_blocks import encode, holds_sets
-from palmette.data.item_names import KnownNames
-from palmette.data.item_plain import is_unicode, is_vector
-from palmette.data.item_rows import Rows, joined
+from palmette.data.item_blocks import KEY, Rows, Split, Vectors, encode, holds_sets, is_matrix, joined
+from palmette.data.item_plain import KnownNames, is_unicode, is_vector
 from palmette.errors import DataError
 from palmette.features.encode import LEXICON, Encoder
 from palmette.features.templates import LABEL_CONTEXT

@@ -20,9 +20,7 @@ from palmette.features.resources import Resources
 from palmette.kernels.chain.forms import FeatureWeights, no_state
 from palmette.kernels.latent.forms import Views, Weights
 from palmette.options.latent import LatentSettings
-from palmette.structures.latent.model import ClassifierModel
-from palmette.structures.latent.views import make_views, packed
-from palmette.structures.latent.weights import fixed_weights
+from palmette.structures.latent.model import ClassifierModel, fixed_weights, make_views, packed
 from palmette.structures.stored_features import (
     Count,
     Name,

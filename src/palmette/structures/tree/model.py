@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from palmette.data.corpus import bytes_of
+from palmette.data.corpus import bytes_of, column_of_types
 from palmette.data.stream import map_in_order
 from palmette.data.treebank import Treebank
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.learning.violation import STANDARD
 from palmette.kernels.tree.forms import (
+    LEFT,
     ROOT,
     SHIFT,
     Grammar,
@@ -22,17 +24,50 @@ from palmette.kernels.tree.forms import (
     Small,
     Weights,
     Words,
+    Workspace,
     long_list,
+    make_workspace,
     not_small,
     row_width,
 )
+from palmette.kernels.tree.lists import forest, list_parses
 from palmette.kernels.tree.rows import spread_lists
 from palmette.kernels.tree.small import small_sizes, spread_small
 from palmette.kernels.tree.train import parse
 from palmette.kernels.tree.weights import CLASSES
 from palmette.options.tree import TreeSettings
-from palmette.structures.tree.kept import Kept
+from palmette.structures.hypergraph import Derivation, Hypergraph
 from palmette.structures.tree.templates import Templates, read_cells
+
+# The grammar, the relations and one workspace per thread are kept between calls, so that short texts are fast.
+# The former content of a workspace never changes a tree.
+
+SHORT = 64  # words of a text whose workspace is kept
+WIDEST = 64  # beam of such a workspace
+
+
+class Kept:
+    """What follows from some parts of a parser, as long as it has them. relations: their names, `root` is one."""
+
+    def __init__(self, parts: Sequence[Any], grammar: Grammar, relations: Sequence[str], root: str) -> None:
+        self.parts, self.grammar = parts, grammar
+        self.relations = column_of_types(np.zeros(0, np.int32), relations)
+        self.root = np.int32(relations.index(root))
+        self._local = threading.local()
+
+    def fits(self, parts: Sequence[Any]) -> bool:
+        """Whether the parser still has the same parts."""
+        return all(own is other for own, other in zip(self.parts, parts, strict=True))
+
+    def workspace(self, how: SearchOptions, longest: int, words: int) -> Workspace:
+        """A workspace for so many words in sentences of at most `longest`: this thread's own if they are few."""
+        if words > SHORT or how.width > WIDEST:
+            return make_workspace(self.grammar, longest, how, words=words)
+        kept: tuple[SearchOptions, Workspace] | None = getattr(self._local, "kept", None)
+        if kept is None or kept[0] != how:
+            kept = self._local.kept = how, make_workspace(self.grammar, SHORT, how, words=SHORT)
+        return kept[1]
+
 
 Action = tuple[int, str]  # a move and a relation; the shift has none, and a ROOT that of the root
 SHIFTING: Action = (SHIFT, "")
@@ -48,7 +83,7 @@ class ParserModel:
     weights: Weights
     settings: TreeSettings = field(default_factory=TreeSettings)
     meta: dict[str, Any] = field(default_factory=dict)  # training log, tags: plain JSON
-    checkpoint: dict[str, np.ndarray] = field(default_factory=dict)  # of training; see training/tree/resume.py
+    checkpoint: dict[str, np.ndarray] = field(default_factory=dict)  # of training; see training/tree.py
     _kept: Kept | None = field(default=None, init=False, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -217,3 +252,64 @@ def _for_parsing(
 ) -> Weights:
     free, used, none = np.full(CLASSES, -1, np.int64), np.zeros(2, np.int64), np.zeros(0, np.float32)
     return Weights(table, entry, entry.view(np.float32), np.zeros(0), none, free, used, rows, long, least, small)
+
+
+# The n best trees of a sentence, each once: from the last beam, or with merging by lazy k-best over the forest.
+
+TRIES = 50  # derivations per tree that are looked at, at most: many make the same tree
+
+
+class Tree(NamedTuple):
+    score: float
+    heads: np.ndarray  # i32[n]  from 0, -1: the root
+    relations: np.ndarray  # i32[n]  numbers of the model's relations, -1: the root, if its relation is not chosen
+
+
+def best_trees(
+    model: ParserModel, grammar: Grammar, words: Words, s: int, n: int, beam: int, merge: bool
+) -> list[Tree]:
+    """At most n different trees of sentence s, best first."""
+    found: list[Tree] = []
+    seen: set[bytes] = set()
+    for tries, tree in enumerate(_all_trees(model, grammar, words, s, beam, merge)):
+        spelt = tree.heads.tobytes() + tree.relations.tobytes()
+        if spelt not in seen:
+            seen.add(spelt)
+            found.append(tree)
+        if len(found) == n or tries > TRIES * n:
+            break
+    return found
+
+
+def _all_trees(model: ParserModel, g: Grammar, words: Words, s: int, beam: int, merge: bool) -> Iterator[Tree]:
+    """Trees, best first; the same tree may occur again."""
+    size = int(words.offset[s + 1] - words.offset[s])
+    how = SearchOptions(beam, merge, STANDARD)
+    workspace = make_workspace(g, size, how)
+    if not merge:
+        heads, relations = np.full((beam, size), -1, np.int32), np.full((beam, size), -1, np.int32)
+        scores = np.zeros(beam)
+        for k in range(list_parses(workspace, g, model.weights, words, s, how, heads, relations, scores)):
+            yield Tree(float(scores[k]), heads[k], relations[k])
+        return
+    edges, scores, word, last, roots, first_shift = forest(workspace, g, model.weights, words, s, how)
+    graph = Hypergraph()
+    for (x, action, under, over), score in zip(edges.tolist(), scores.tolist(), strict=True):
+        graph.add(x, [] if under < 0 else [under, over], score, (action, under, over))
+    for x, root in zip(last.tolist(), roots.tolist(), strict=True):
+        graph.add("end", [x], float(first_shift), (root, -1, x))
+    for found in graph.derivations("end"):
+        yield _tree(found, g, word, size)
+
+
+def _tree(found: Derivation, g: Grammar, word: np.ndarray, n: int) -> Tree:
+    heads, relations = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+    for edge in found.edges():
+        action, under, over = edge.label
+        if under >= 0:
+            s1, s0 = word[under], word[over]
+            child, head = (s1, s0) if g.move[action] == LEFT else (s0, s1)
+            heads[child], relations[child] = head, g.relation[action]
+        elif over >= 0:
+            relations[word[over]] = action  # of the last edge: the relation of the root
+    return Tree(found.score, heads, relations)

@@ -16,9 +16,7 @@ import numpy as np
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, FeatureWeights, no_state, no_sums
 from palmette.options.chain import ChainOptions
-from palmette.options.learner import Learner
-from palmette.options.learners import Crf
-from palmette.options.likelihoods import Likelihood
+from palmette.options.learners import Crf, Learner, Likelihood
 from palmette.options.spelling import argument, named, spelt
 from palmette.structures.chain.weights import estimated, physical_memory
 from palmette.structures.training_log import Epoch
@@ -29,7 +27,7 @@ from palmette.training.chain.request import TrainedChain, TrainingData
 from palmette.training.chain.seen import learnt_pairs, seen_labels
 from palmette.training.chain.start import starting_weights
 from palmette.training.interrupt import Interrupt, interruptible
-from palmette.training.lbfgs.minimise import MEMORY, PERIOD, Iteration, Result, bytes_needed, minimise
+from palmette.training.lbfgs import MEMORY, PERIOD, Iteration, Result, bytes_needed, minimise
 from palmette.training.result import CUT_SHORT, MORE, EpochLog, TrainResult
 
 logger = logging.getLogger(__name__)

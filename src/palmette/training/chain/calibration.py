@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.partial import mark_partial_labels
+from palmette.data.labels.mask import mark_partial_labels
 from palmette.data.subset import take
 from palmette.errors import DataError, UsageError, counted
 from palmette.structures.chain.calibrate import fit_temperature

@@ -8,7 +8,7 @@ import numpy as np
 
 from palmette.evaluation.spans import ChunkTables
 from palmette.kernels.chain.costs import Chunks, no_chunks
-from palmette.options.learner import Learner
+from palmette.options.learners import Learner
 
 
 def chunks_for(learner: Learner, labels: Sequence[str], scheme: str | None = None) -> Chunks:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.mask import known_gold, label_names
-from palmette.data.labels.partial import mark_partial_labels
+from palmette.data.labels.mask import known_gold, label_names, mark_partial_labels
 from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.data.stream import map_in_order
 from palmette.errors import DataError, UsageError

@@ -11,13 +11,12 @@ import logging
 from dataclasses import replace
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.partial import partial_looks
+from palmette.data.labels.mask import partial_looks
 from palmette.data.subset import held_out
 from palmette.errors import counted
-from palmette.options.automatic import Auto, n_held_out
-from palmette.options.chain import ChainSettings, TaggerOptions
+from palmette.options.chain import ChainSettings, SeveralStates, TaggerOptions
+from palmette.options.learners import Auto, n_held_out
 from palmette.options.spelling import spelt
-from palmette.options.states import SeveralStates
 from palmette.structures.chain.model import ChainModel
 from palmette.training.chain.fit import fit_chain
 from palmette.training.chain.request import TrainRequest

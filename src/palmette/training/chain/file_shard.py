@@ -18,12 +18,10 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.spec import FormatSpec
-from palmette.data.labels.mask import label_names, training_mask
-from palmette.data.labels.partial import mark_partial_labels, partial_looks
+from palmette.data.labels.mask import label_names, mark_partial_labels, partial_looks, training_mask
 from palmette.data.labels.schemes import Transitions, seen_pairs
-from palmette.data.pieces import Piece, read_pieces
-from palmette.features.encode import Encoder
-from palmette.features.index import keys_of
+from palmette.data.sources import Piece, read_pieces
+from palmette.features.encode import Encoder, keys_of
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet
 from palmette.kernels.chain.forms import Active

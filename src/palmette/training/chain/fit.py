@@ -17,11 +17,9 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.errors import DataError, UsageError, counted
 from palmette.kernels.core.compile import check_compiled
-from palmette.options.automatic import TEMPERATURE, Auto
-from palmette.options.chain import ChainOptions, TaggerOptions, development_data
-from palmette.options.learners import Mira
+from palmette.options.chain import ChainOptions, Latent, TaggerOptions, development_data
+from palmette.options.learners import TEMPERATURE, Auto, Mira
 from palmette.options.spelling import named
-from palmette.options.states import Latent
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.label_context import drop_unmoved_contexts
 from palmette.structures.chain.model import ChainModel

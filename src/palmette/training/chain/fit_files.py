@@ -25,8 +25,7 @@ from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.labels.schemes import recognise_pairs
 from palmette.errors import DataError, UsageError, counted
 from palmette.features.counting import AttributeCounts
-from palmette.features.encode import Encoder
-from palmette.features.index import keys_of
+from palmette.features.encode import Encoder, keys_of
 from palmette.features.templates import LABEL_CONTEXT, TemplateSet
 from palmette.kernels.chain.forms import Active
 from palmette.kernels.core.compile import check_compiled

@@ -25,7 +25,7 @@ from palmette.kernels.chain.local_gradient import local_expectations
 from palmette.kernels.core.aligned import aligned_zeros
 from palmette.structures.chain.weights import ARITIES, Seen
 from palmette.training.chain.layout import Layout, layout_of
-from palmette.training.lbfgs.passes import squared_norm
+from palmette.training.lbfgs import squared_norm
 from palmette.training.workers import Workers
 
 PARTS = 16  # at most; each has separate sums

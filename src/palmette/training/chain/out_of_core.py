@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Attributes, Column, Corpus
-from palmette.data.labels.mask import check_fully_known, training_mask
-from palmette.data.labels.partial import mark_partial_labels
+from palmette.data.labels.mask import check_fully_known, mark_partial_labels, training_mask
 from palmette.data.labels.schemes import Transitions
 from palmette.data.scratch import Scratch, shown_size
 from palmette.data.sources import Source
@@ -63,7 +62,7 @@ from palmette.training.chain.request import TrainingData, TrainRequest
 from palmette.training.chain.start import starting_weights
 from palmette.training.chain.survey import Pace, Survey
 from palmette.training.checks import warn_of_same_labels
-from palmette.training.lbfgs.minimise import bytes_needed
+from palmette.training.lbfgs import bytes_needed
 from palmette.training.memory import free_memory
 from palmette.training.result import TrainResult
 

@@ -10,9 +10,9 @@ from palmette.data.corpus import Corpus
 from palmette.errors import DataError
 from palmette.kernels.chain.forms import Active, Chain, Data
 from palmette.kernels.chain.label_context import LabelContextWeights
-from palmette.options.learner import Learner
+from palmette.options.learners import Learner
 from palmette.options.spelling import named
-from palmette.training.lbfgs.minimise import Result
+from palmette.training.lbfgs import Result
 from palmette.training.result import TrainResult
 
 logger = logging.getLogger(__name__)

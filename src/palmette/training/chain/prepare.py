@@ -9,18 +9,15 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.automaton import LabelAutomaton, check_name, make_automaton
-from palmette.data.labels.mask import check_fully_known, label_names, training_mask
-from palmette.data.labels.partial import settle_partial
+from palmette.data.labels.mask import check_fully_known, label_names, settle_partial, training_mask
 from palmette.data.labels.schemes import scheme_shown
 from palmette.errors import DataError, counted, either
 from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
-from palmette.options.automatic import Auto
-from palmette.options.chain import ChainSettings, TaggerOptions
+from palmette.options.chain import MOST_STATES, ChainSettings, LabelHistory, Latent, TaggerOptions
 from palmette.options.declare import OptionError
-from palmette.options.learners import MaxEnt
+from palmette.options.learners import Auto, MaxEnt
 from palmette.options.spelling import named, spelt
-from palmette.options.states import MOST_STATES, LabelHistory, Latent
 from palmette.structures.chain.constraints import constraints, settle_scheme
 from palmette.structures.chain.data import Collected, allow_table
 from palmette.structures.chain.model import ChainModel, check_columns, check_memory

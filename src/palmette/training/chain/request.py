@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.data.cores import available_cores
 from palmette.data.labels.schemes import Transitions
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet
 from palmette.kernels.chain.forms import Data
 from palmette.options.chain import ChainSettings
+from palmette.options.training import available_cores
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import Shape

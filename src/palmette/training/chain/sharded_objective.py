@@ -8,7 +8,7 @@ from palmette.training.chain.objective import ChainObjective
 from palmette.training.chain.request import TrainingData
 from palmette.training.chain.start import starting_weights
 from palmette.training.cluster import Cluster
-from palmette.training.lbfgs.passes import squared_norm
+from palmette.training.lbfgs import squared_norm
 
 
 class ShardedObjective(ChainObjective):

@@ -15,10 +15,9 @@ import numpy as np
 
 from palmette.data.corpus import with_exact_values
 from palmette.data.labels.schemes import Transitions
-from palmette.data.normal_form import NONE
+from palmette.data.text import NONE
 from palmette.errors import ModelError
-from palmette.features.encode import Encoder
-from palmette.features.index import kept_attributes
+from palmette.features.encode import Encoder, kept_attributes
 from palmette.kernels.chain.double import DoubleTrellis, DoubleWeights, decode_double, make_double_trellis
 from palmette.kernels.chain.forms import Chain, Data, FeatureWeights, TransitionWeights, no_state, no_sums, no_weights
 from palmette.kernels.core.hashing import hash_pieces, mixed_all

@@ -14,16 +14,217 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from palmette.errors import UsageError, counted
-from palmette.kernels.lbfgs.vectors import Place, absorb, combine, measure, move, survey
-from palmette.training.lbfgs.curvature import History
-from palmette.training.lbfgs.line_search import MOST_TRIALS, Trial, backtrack, strong_wolfe
-from palmette.training.lbfgs.passes import over_blocks
+from palmette.kernels.core.aligned import aligned_zeros
+from palmette.kernels.lbfgs.vectors import LINE, Place, absorb, combine, measure, move, n_blocks, squares, survey
 from palmette.training.workers import Workers
+
+FEWEST = 32  # blocks that are worth a thread
+
+
+def over_blocks(workers: Workers, n: int, work: Callable[[np.ndarray, int, int], None], columns: int) -> np.ndarray:
+    """work(sums f64[blocks, columns], first, last) on ranges of the blocks of a vector of n numbers. Returns the
+    totals: every block leaves its own sums, and they are added in one order."""
+    blocks = n_blocks(n)
+    pieces = max(1, min(workers.threads, blocks // FEWEST))
+    cuts = list(pairwise(int(cut) for cut in np.linspace(0, blocks, pieces + 1)))
+    sums = np.zeros((blocks, columns))
+    workers.each(lambda k: work(sums, *cuts[k]), pieces)
+    with np.errstate(all="ignore"):  # a line search may try a point where a sum is not finite
+        return np.asarray(sums.sum(axis=0))
+
+
+def squared_norm(workers: Workers, vector: np.ndarray) -> float:
+    """|vector|^2 of f32[n], in float64."""
+    return float(over_blocks(workers, vector.size, lambda sums, a, b: squares(vector, sums, a, b), 1)[0])
+
+
+# The curvature pairs of L-BFGS, and the two loops over them done on a small matrix of dot products.
+#
+# The textbook loops read and write the direction once per pair. All they need are dot products between the pairs and
+# the gradient, and their result is a linear combination of these vectors (Chen, Wang & Zhou 2014). So one pass over
+# memory computes the new dot products, the loops run on scalars, and a second pass sums up the direction.
+
+FLAT = 1e-16  # a pair with s.y below this fraction of y.y has no usable curvature: none, or a negative one
+
+
+class History:
+    """Up to `memory` pairs: the moves `s` of the point and the changes `y` of the gradient of the smooth part.
+
+    Slot k is the rows 2k (s) and 2k+1 (y). The rows of the open slot hold the trial and its gradient during a search;
+    the pass that makes the trial the point turns them into the pair (see `kernels/lbfgs/vectors.py`).
+    """
+
+    def __init__(self, memory: int, n: int) -> None:
+        self.n = n
+        self.rows = aligned_zeros((2 * memory, -(-n // LINE) * LINE), np.float32)  # no memory until they are used
+        self.dots = np.zeros((2 * memory, 2 * memory))  # rows with rows; see `close`
+        self.lead = np.zeros(2 * memory)  # rows with the leading vector
+        self.slots: list[int] = []  # oldest first
+        self.used = 0  # slots that ever held a pair
+        self.slot = -1  # the open one
+
+    def forget(self) -> None:
+        """Start again without pairs."""
+        self.slots.clear()
+        self.dots[:] = 0.0
+
+    def open(self) -> None:
+        """Make room for the next pair, in place of the oldest one if there is no other."""
+        free = set(range(self.used)).difference(self.slots)
+        if free:
+            self.slot = min(free)
+        elif 2 * self.used == len(self.rows):
+            self.slot = self.slots.pop(0)
+        else:
+            self.used += 1
+            self.slot = self.used - 1
+
+    @property
+    def trial(self) -> np.ndarray:
+        return self.rows[2 * self.slot, : self.n]
+
+    @property
+    def found(self) -> np.ndarray:
+        """The gradient at the trial."""
+        return self.rows[2 * self.slot + 1, : self.n]
+
+    def close(self, with_y: np.ndarray, lead: np.ndarray, lead_is_gradient: bool) -> None:
+        """Keep the pair of the open slot, if it shows curvature, given the products of all used rows with its y and
+        with the leading vector.
+
+        The loops over the pairs need only the products of a `y` with itself and with older rows; the others are not
+        updated, and their coefficients are zero. If the gradient leads, `with_y` holds the products of the open slot
+        alone: those with the other rows are the changes of their products with the gradient."""
+        rows = 2 * self.used
+        s, y = 2 * self.slot, 2 * self.slot + 1
+        if lead_is_gradient:
+            own = with_y[s], with_y[y]
+            with_y = lead - self.lead[:rows]
+            with_y[s], with_y[y] = own
+        self.lead[:rows] = lead
+        self.dots[y, :rows] = self.dots[:rows, y] = with_y
+        if with_y[s] > FLAT * with_y[y]:
+            self.slots.append(self.slot)
+
+    def combination(self) -> tuple[np.ndarray, float]:
+        """Coefficients of the rows f64[2 used], none without pairs, and of the leading vector in the quasi-Newton
+        direction."""
+        if not self.slots:
+            return np.zeros(0), -1.0
+        share = np.zeros(2 * self.used)
+        dots, lead = self.dots[: 2 * self.used, : 2 * self.used], self.lead
+        alpha = {}
+        for slot in reversed(self.slots):
+            s, y = 2 * slot, 2 * slot + 1
+            alpha[slot] = (lead[s] + dots[s] @ share) / dots[s, y]
+            share[y] -= alpha[slot]
+        s, y = 2 * self.slots[-1], 2 * self.slots[-1] + 1
+        scale = float(dots[s, y] / dots[y, y])
+        share *= scale
+        for slot in self.slots:
+            s, y = 2 * slot, 2 * slot + 1
+            share[s] += alpha[slot] - (scale * lead[y] + dots[y] @ share) / dots[s, y]
+        return -share, -scale
+
+
+# Step sizes along a direction: strong Wolfe conditions for a smooth function, backtracking for one with kinks.
+#
+# Both see the function only as numbers along a line, and treat a value that is not finite as too high. They accept
+# a step with a sufficient decrease of the value; or one whose value differs by no more than rounding, if the slope has
+# become small enough. Near the optimum of a sum over millions of terms only the second test is informative: slopes are
+# then much more precise than differences of values (Hager & Zhang 2005).
+
+SUFFICIENT = 1e-4  # fraction of the decrease that the slope predicts; as in Nocedal & Wright, CRFsuite and SciPy
+CURVATURE = 0.9  # the slope must shrink to this fraction, else the step is too short
+MOST_TRIALS = 20  # evaluations of one search, unless the caller says another number
+EXPAND = 4.0
+BACK_OFF = 0.1  # where the function overflows, a half would take too many trials
+HALVE = 0.5
+UNSEEN = 2.2e-16  # a decrease below this fraction of the value is lost in rounding: the search ends
+NOISE = 1e-7  # values that differ by less than this fraction are equal but for rounding; scores are float32 sums
+MARGIN = 0.1  # least distance of an interpolated step from both ends of the bracket, as a fraction of it
+
+
+class Trial(NamedTuple):
+    """A step, with the value and the slope at its end."""
+
+    step: float
+    value: float
+    slope: float  # along the direction
+    promised: float = 0.0  # change of the value by the slope at the start, where the search is not along a line
+
+
+def strong_wolfe(
+    look: Callable[[float], Trial], value: float, slope: float, first: float, trials: int = MOST_TRIALS
+) -> Trial | None:
+    """A step with enough decrease and a flat enough slope (Nocedal & Wright 2006, algorithms 3.5 and 3.6).
+
+    `low` is the best step so far and `high` the other end of the bracket, if there is one. When the trials run out
+    the best step is returned; None if no step was better than the start.
+    """
+    low, high = Trial(0.0, value, slope), None
+    step = first
+    for _ in range(trials):
+        here = look(step)
+        if _levels(here, value, slope):
+            return here
+        if not _descends(here, low, value + SUFFICIENT * step * slope):
+            high = here
+        elif abs(here.slope) <= -CURVATURE * slope:
+            return here
+        else:
+            uphill_to_high = here.slope * (math.inf if high is None else high.step - low.step) >= 0.0
+            low, high = here, (low if uphill_to_high else high)
+        step = EXPAND * low.step if high is None else _inside(low, high)
+        if -step * slope <= UNSEEN * abs(value):
+            break
+    return low if low.step > 0.0 else None
+
+
+def backtrack(look: Callable[[float], Trial], value: float, first: float, trials: int = MOST_TRIALS) -> Trial | None:
+    """The first step, halved until the decrease is enough; here `slope` is that along the whole move to the trial."""
+    step = first
+    for _ in range(trials):
+        here = look(step)
+        finite = math.isfinite(here.value)
+        if finite and here.value < value and here.value <= value + SUFFICIENT * here.promised:
+            return here
+        if _levels(here, value, here.promised):
+            return here
+        if -here.promised <= UNSEEN * abs(value):
+            break
+        step *= HALVE if finite else BACK_OFF
+    return None
+
+
+def _levels(here: Trial, value: float, slope: float) -> bool:
+    """Whether the value is unchanged but for rounding, and the slope has become small enough."""
+    return abs(here.value - value) <= NOISE * abs(value) and abs(here.slope) <= -CURVATURE * slope
+
+
+def _descends(here: Trial, low: Trial, limit: float) -> bool:
+    return math.isfinite(here.value) and math.isfinite(here.slope) and here.value <= limit and here.value < low.value
+
+
+def _inside(low: Trial, high: Trial) -> float:
+    """The minimum of the cubic through both ends, kept away from them."""
+    width = high.step - low.step
+    if not (math.isfinite(high.value) and math.isfinite(high.slope)):
+        return low.step + BACK_OFF * width
+    # With x = (step - low) / width: value = low.value + a x + b x^2 + c x^3, by values and slopes at 0 and 1.
+    rise, a, end = high.value - low.value, low.slope * width, high.slope * width
+    b, c = 3.0 * rise - 2.0 * a - end, a + end - 2.0 * rise
+    root = b * b - 3.0 * a * c
+    below = b + math.sqrt(root) if root >= 0.0 else 0.0
+    x = -a / below if below > 0.0 else HALVE
+    return low.step + width * min(max(x, MARGIN), 1.0 - MARGIN)
+
 
 MEMORY = 6  # curvature pairs, as in CRFsuite
 PERIOD = 10  # iterations over which the decrease is measured, as in CRFsuite
