@@ -17,7 +17,7 @@ from palmette.data import array_specs, model_file
 from palmette.data.array_specs import (
     AddsUpTo,
     ArraySpec,
-    Found,
+    CheckedArrays,
     HashTable,
     Offsets,
     OneOwnerPerRow,
@@ -46,11 +46,11 @@ from palmette.structures.stored_features import Buckets
 from palmette.structures.tree.serialise import (
     ActionWeights,
     FeatureLists,
+    ListBuckets,
     TrainedLists,
     load_parser,
     parser_specs,
 )
-from palmette.structures.tree.serialise import Buckets as ListBuckets
 
 Arrays = dict[str, np.ndarray]
 OPTIONAL = (".rest", ".packed_names")  # a file may lack them, and `seen` of a language model
@@ -208,11 +208,11 @@ def _one_more(arrays: Arrays, spec: ArraySpec, rule: AddsUpTo) -> None:
     arrays[spec.name][0] += 1
 
 
-def _odd_buckets(arrays: Arrays, spec: ArraySpec, rule: Buckets) -> None:
+def _odd_buckets(arrays: Arrays, spec: ArraySpec, rule: ListBuckets) -> None:
     arrays[spec.name] = np.concatenate((arrays[spec.name], arrays[spec.name][-1:]))
 
 
-def _one_bucket(arrays: Arrays, spec: ArraySpec, rule: Buckets) -> None:
+def _one_bucket(arrays: Arrays, spec: ArraySpec, rule: ListBuckets) -> None:
     arrays[spec.name] = arrays[spec.name][[0, -1]]
 
 
@@ -480,12 +480,12 @@ def test_packing_what_is_not_declared_is_an_error_of_ours() -> None:
 
 
 def test_groups_rise_strictly_only_inside() -> None:
-    found = Found({"first": np.array([0, 2, 2, 3, 5])}, {})
+    found = CheckedArrays({"first": np.array([0, 2, 2, 3, 5])}, {})
     for good in ([1, 4, 0, 2, 3], [0, 1, 1, 0, 9]):
         assert RisingWithin("first").fault(np.array(good), found) is None
     for bad in ([4, 1, 0, 2, 3], [1, 4, 0, 2, 2], [1, 1, 0, 2, 3]):
         assert RisingWithin("first").fault(np.array(bad), found) is not None
-    empty = Found({"first": np.array([0, 0])}, {})
+    empty = CheckedArrays({"first": np.array([0, 0])}, {})
     assert RisingWithin("first").fault(np.zeros(0, np.int32), empty) is None
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats import columns
-from palmette.data.formats.columns import Layout, column_number, parse_columns
+from palmette.data.formats.columns import ColumnLayout, column_number, parse_columns
 from palmette.data.formats.conllu import parse_conllu
 from palmette.data.formats.registry import Writer, read_corpus
 from palmette.data.formats.spec import FormatSpec
@@ -78,12 +78,12 @@ def test_same_as_split(text: str) -> None:
     sentences, ragged = naive(text)
     if ragged is not None:
         with pytest.raises(DataError) as error:
-            parse_columns(text.encode(), Layout(label=None), "f", 1)
+            parse_columns(text.encode(), ColumnLayout(label=None), "f", 1)
         assert error.value.line == ragged
         return
-    corpus = parse_columns(text.encode(), Layout(label=None), "f", 1)
+    corpus = parse_columns(text.encode(), ColumnLayout(label=None), "f", 1)
     assert cells_of(corpus) == sentences
-    labelled = parse_columns(text.encode(), Layout(), "f", 1)
+    labelled = parse_columns(text.encode(), ColumnLayout(), "f", 1)
     flat = [cells for sentence in sentences for cells in sentence]
     found = [] if labelled.labels is None else labelled.labels.cells()
     assert found == [cells[-1] for cells in flat]
@@ -95,7 +95,7 @@ def test_same_as_split(text: str) -> None:
 def test_cutting_the_added_column_gives_the_input(text: str) -> None:
     if naive(text)[1] is not None:
         return
-    corpus = parse_columns(text.encode(), Layout(label=None), "f", 1)
+    corpus = parse_columns(text.encode(), ColumnLayout(label=None), "f", 1)
     out = Writer("columns", None, ["TAG"]).write(corpus, np.zeros(corpus.n_tokens, np.int32)).decode()
     assert out.endswith("\n") or not out
     given_rows = rows_of(text)
@@ -106,7 +106,7 @@ def test_cutting_the_added_column_gives_the_input(text: str) -> None:
             assert re.fullmatch(r"[\t ](TAG|O)", after[len(before) :])
             assert after.startswith(before)
             assert after.endswith("O" if is_mark(before) else "TAG")
-    again = parse_columns(out.encode(), Layout(), "f", 1)
+    again = parse_columns(out.encode(), ColumnLayout(), "f", 1)
     assert again.labels is None or set(again.labels.cells()) == {"TAG"}
     assert cells_of(again) == cells_of(corpus)
 
@@ -129,7 +129,7 @@ def test_which_columns() -> None:
     data = b"a b c d\n"
 
     def read(**layout: object) -> tuple[list[str], list[str] | None]:
-        corpus = parse_columns(data, Layout(**layout), "f")  # type: ignore[arg-type]
+        corpus = parse_columns(data, ColumnLayout(**layout), "f")  # type: ignore[arg-type]
         return corpus.sentence(0)[0], corpus.labels and corpus.labels.cells()
 
     assert read() == (["a", "b", "c"], ["d"])
@@ -146,27 +146,27 @@ def test_which_columns() -> None:
 
 
 def test_separators() -> None:
-    read = parse_columns(b"New York,B\nx\ty,O\n", Layout(separator="comma"), "f")
+    read = parse_columns(b"New York,B\nx\ty,O\n", ColumnLayout(separator="comma"), "f")
     assert read.sentence(0) == [["New York"], ["x\ty"]]
     assert Writer("columns", None, ["L"]).write(read, np.zeros(2, np.int32)) == b"New York,B,L\nx\ty,O,L\n"
-    assert parse_columns(b"a+b\n", Layout(separator="+"), "f").sentence(0) == [["a"]]
-    assert parse_columns(b"a b\tc\n", Layout(separator="tab"), "f").sentence(0) == [["a b"]]
-    assert parse_columns(b"a b\tc\n", Layout(separator="space"), "f").sentence(0) == [["a", "b"]]
-    assert parse_columns(b"a\t\n", Layout(), "f").labels.types == [""]  # type: ignore[union-attr]
+    assert parse_columns(b"a+b\n", ColumnLayout(separator="+"), "f").sentence(0) == [["a"]]
+    assert parse_columns(b"a b\tc\n", ColumnLayout(separator="tab"), "f").sentence(0) == [["a b"]]
+    assert parse_columns(b"a b\tc\n", ColumnLayout(separator="space"), "f").sentence(0) == [["a", "b"]]
+    assert parse_columns(b"a\t\n", ColumnLayout(), "f").labels.types == [""]  # type: ignore[union-attr]
     with pytest.raises(UsageError, match="unknown separator"):
-        parse_columns(b"a b\n", Layout(separator="tabs"), "f")
+        parse_columns(b"a b\n", ColumnLayout(separator="tabs"), "f")
     with pytest.raises(UsageError, match="no column 'upos'"):
         column_number("upos")
 
 
 def test_not_utf8() -> None:
     with pytest.raises(DataError, match=r"f:3: not UTF-8: byte 0xff at byte 3"):
-        parse_columns(b"a b\n\nc \xff\n", Layout(), "f")
+        parse_columns(b"a b\n\nc \xff\n", ColumnLayout(), "f")
 
 
 @pytest.mark.parametrize("text", ["", "\n", " \n\n", "-DOCSTART-\n"])
 def test_no_token(text: str) -> None:
-    corpus = parse_columns(text.encode(), Layout(), "f")
+    corpus = parse_columns(text.encode(), ColumnLayout(), "f")
     assert corpus.n_sentences == corpus.n_tokens == 0
     out = Writer("columns", None, ["X"]).write(corpus, np.zeros(0, np.int32)).decode()
     assert out == text.replace("-DOCSTART-", "-DOCSTART-\tO")
@@ -174,17 +174,17 @@ def test_no_token(text: str) -> None:
 
 def test_large_things() -> None:
     word = "é" * 500_000
-    corpus = parse_columns(f"{word} NN\nb\0 VB\n".encode(), Layout(), "f")
+    corpus = parse_columns(f"{word} NN\nb\0 VB\n".encode(), ColumnLayout(), "f")
     assert corpus.sentence(0) == [[word], ["b\0"]]
-    long = parse_columns(b"w\tT\n" * 100_000, Layout(), "f")
+    long = parse_columns(b"w\tT\n" * 100_000, ColumnLayout(), "f")
     assert (long.n_sentences, long.n_tokens) == (1, 100_000)
     words = [f"w{k}" for k in range(5000)] * 2  # more types than the first table has room for
-    many = parse_columns("".join(f"{w} T\n" for w in words).encode(), Layout(), "f")
+    many = parse_columns("".join(f"{w} T\n" for w in words).encode(), ColumnLayout(), "f")
     assert many.columns[0].cells() == words
 
 
 def test_label_that_would_break_the_columns() -> None:
-    spaced = parse_columns(b"a b\n", Layout(label=None), "f")
+    spaced = parse_columns(b"a b\n", ColumnLayout(label=None), "f")
     with pytest.raises(DataError, match="holds a space"):
         Writer("columns", None, ["A B"]).write(spaced, np.zeros(1, np.int32))
     with pytest.raises(UsageError, match="holds a TAB"):
@@ -210,7 +210,7 @@ CONLLU = """# sent_id = 1
 
 
 def conllu(text: str = CONLLU, **reading: object) -> Corpus:
-    return parse_conllu(text.encode(), Layout(columns=(1,), label=3, **reading), "f")  # type: ignore[arg-type]
+    return parse_conllu(text.encode(), ColumnLayout(columns=(1,), label=3, **reading), "f")  # type: ignore[arg-type]
 
 
 def test_conllu_words() -> None:
@@ -235,7 +235,7 @@ def test_conllu_written_back(labelled: bool) -> None:
 
 
 def test_conllu_without_a_field_for_the_label() -> None:
-    corpus = parse_conllu(CONLLU.encode(), Layout(columns=(1,), label=None), "f")
+    corpus = parse_conllu(CONLLU.encode(), ColumnLayout(columns=(1,), label=None), "f")
     with pytest.raises(UsageError, match="name the CoNLL-U field"):
         Writer("conllu", None, ["X"]).write(corpus, np.zeros(7, np.int32))
 

@@ -30,14 +30,14 @@ from palmette.kernels.learning.violation import STANDARD
 from palmette.kernels.tree.forms import SearchOptions, Small, Weights, make_workspace
 from palmette.kernels.tree.small import small_lists, small_sizes, spread_small
 from palmette.kernels.tree.train import parse
-from palmette.structures.tree.compact import Lists, compact_parser, compact_weights, lists_in_order, worth
+from palmette.structures.tree.compact import CompactFeatures, compact_parser, compact_weights, lists_in_order, worth
 from palmette.structures.tree.model import ParserModel, frozen_weights, longest, small_weights
 
 orders = st.lists(st.integers(0, 99), min_size=15, max_size=15)
 
 
 @st.composite
-def lists(draw: st.DrawFn, most_actions: int = 300) -> tuple[Lists, int]:
+def lists(draw: st.DrawFn, most_actions: int = 300) -> tuple[CompactFeatures, int]:
     """Random features, some in the same buckets, some with lists that need their length in two bytes."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     actions = draw(st.integers(1, most_actions))
@@ -49,17 +49,17 @@ def lists(draw: st.DrawFn, most_actions: int = 300) -> tuple[Lists, int]:
     action = [rng.choice(actions, n, replace=False) for n in length]
     weight = rng.choice([0.01, 1.0, 1.0, 200.0], ptr[-1]) * rng.normal(size=ptr[-1])
     joined = np.concatenate(action) if action else np.zeros(0)
-    return Lists(keys, ptr, joined.astype(np.int32), weight.astype(np.float32)), actions
+    return CompactFeatures(keys, ptr, joined.astype(np.int32), weight.astype(np.float32)), actions
 
 
-def as_dict(given: Lists) -> dict[int, dict[int, float]]:
+def as_dict(given: CompactFeatures) -> dict[int, dict[int, float]]:
     pairs = list(zip(given.action.tolist(), given.weight.tolist(), strict=True))
     return {int(key): dict(pairs[a:b]) for key, (a, b) in zip(given.keys, pairwise(given.ptr.tolist()), strict=True)}
 
 
 @few(2)
 @given(lists())
-def test_what_is_stored(drawn: tuple[Lists, int]) -> None:
+def test_what_is_stored(drawn: tuple[CompactFeatures, int]) -> None:
     """Each weight within half a step of its own list; of features that look alike in their bucket the heavier one."""
     given, actions = drawn
     small = compact_weights(given, actions).small
@@ -85,7 +85,7 @@ def test_what_is_stored(drawn: tuple[Lists, int]) -> None:
 
 @few()
 @given(lists(), st.integers(1, 130))
-def test_rows_of_long_lists(drawn: tuple[Lists, int], least: int) -> None:
+def test_rows_of_long_lists(drawn: tuple[CompactFeatures, int], least: int) -> None:
     given, actions = drawn
     if given.keys.size > 100:
         return
@@ -163,7 +163,7 @@ def _as_full(small: ParserModel, full: ParserModel, keys: list[int]) -> ParserMo
 
 @few()
 @given(lists(), st.sampled_from([0.0, 0.1, 1.0, 100.0]))
-def test_what_is_not_worth_its_bytes(drawn: tuple[Lists, int], price: float) -> None:
+def test_what_is_not_worth_its_bytes(drawn: tuple[CompactFeatures, int], price: float) -> None:
     given, _ = drawn
     unit = price * float(np.median(given.weight.astype(np.float64) ** 2)) if given.weight.size else 0.0
     expected = {}
@@ -213,7 +213,7 @@ def test_a_saved_compact_parser_is_the_same(small: Parser, tmp_path: Path) -> No
 
 def test_features_that_are_no_hashes() -> None:
     keys = np.arange(1, 600, dtype=np.uint64)
-    given = Lists(keys, np.arange(600), np.zeros(599, np.int32), np.ones(599, np.float32))
+    given = CompactFeatures(keys, np.arange(600), np.zeros(599, np.int32), np.ones(599, np.float32))
     with pytest.raises(ModelError, match="not spread"):
         compact_weights(given, 3)
 

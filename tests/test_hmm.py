@@ -24,7 +24,7 @@ from palmette.features.resources import UNKNOWN, word_classes
 from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
 from palmette.lab.hmm.estimator import HMM
 from palmette.structures.chain.serialise import load_chain
-from palmette.structures.hmm import Vocabulary, inner, learn_vocabulary
+from palmette.structures.hmm import ObservedWords, inner, learn_vocabulary
 
 # --- the language of two words ------------------------------------------------------------------------------
 
@@ -422,5 +422,5 @@ def test_bad_data(pidgin: HMM) -> None:
 
 
 def test_a_closed_vocabulary() -> None:
-    assert Vocabulary(["b", "a"]).find("c") is None
-    assert Vocabulary(["b", "a"]).find("b") == 1
+    assert ObservedWords(["b", "a"]).find("c") is None
+    assert ObservedWords(["b", "a"]).find("b") == 1

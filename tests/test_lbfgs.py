@@ -19,7 +19,7 @@ from palmette.training.lbfgs import (
     NOISE,
     PERIOD,
     SUFFICIENT,
-    Trial,
+    StepTrial,
     bytes_needed,
     strong_wolfe,
 )
@@ -369,7 +369,7 @@ def test_accepted_step_meets_the_strong_wolfe_conditions(a, b, first):
     """On b t^2 - 4 t + a sin t, which starts downhill and is bounded below."""
 
     def look(step):
-        return Trial(step, b * step**2 - 4.0 * step + a * math.sin(step), 2.0 * b * step - 4.0 + a * math.cos(step))
+        return StepTrial(step, b * step**2 - 4.0 * step + a * math.sin(step), 2.0 * b * step - 4.0 + a * math.cos(step))
 
     start = look(0.0)
     found = strong_wolfe(look, start.value, start.slope, first)

@@ -29,7 +29,7 @@ from palmette import (
     Tagger,
     load_demo,
 )
-from palmette.data.analysed import Arcs, Candidate, Reading
+from palmette.data.analysed import Candidate, SentenceLabels, SentenceTree
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.attachment import score_trees
 from palmette.evaluation.binary import binary_scores
@@ -89,8 +89,8 @@ def test_spans_are_marks_and_the_other_words_stand_between_them() -> None:
 
 def test_a_type_has_one_colour_in_all_sentences_of_a_model() -> None:
     labels = ["B-A", "I-A", "B-B", "I-B", "O"]
-    alone = TaggedSentence(["x"], [Reading(["B-B"])], labels=labels)
-    both = TaggedSentence(["x", "y"], [Reading(["B-A", "B-B"])], labels=labels)
+    alone = TaggedSentence(["x"], [SentenceLabels(["B-B"])], labels=labels)
+    both = TaggedSentence(["x", "y"], [SentenceLabels(["B-A", "B-B"])], labels=labels)
     styles = [[mark.get("style") for mark in parsed(one._repr_html_()).iter("mark")] for one in (alone, both)]
     assert styles[0][0] == styles[1][1] != styles[1][0]
     assert both.as_dict()["types"] == ["A", "B"]
@@ -104,8 +104,8 @@ def test_labels_without_spans_stand_below_their_words() -> None:
 
 
 def test_readings_stand_below_each_other_with_their_figures() -> None:
-    first, second = Reading(["B-A", "O"], 3.5, 0.75), Reading(["O", "O"], 1.25, 0.125)
-    sentence = TaggedSentence(["x", "y"], [first, second], Reading(["B-A", "B-A"]))
+    first, second = SentenceLabels(["B-A", "O"], 3.5, 0.75), SentenceLabels(["O", "O"], 1.25, 0.125)
+    sentence = TaggedSentence(["x", "y"], [first, second], SentenceLabels(["B-A", "B-A"]))
     rows = [["".join(cell.itertext()).split() for cell in row] for row in parsed(sentence._repr_html_()).iter("tr")]
     assert rows == [[["0.7500"], ["x", "A", "y"]], [["0.1250"], ["x", "y"]], [["gold"], ["x", "A", "y", "A"]]]
     under = [e.text for e in parsed(sentence._repr_html_()).iter("span") if "underline" in e.get("style", "")]
@@ -119,7 +119,7 @@ def test_what_a_sentence_must_have() -> None:
     with pytest.raises(DataError, match="at least one reading"):
         TaggedSentence(["a"], [])
     with pytest.raises(DataError, match="relations: 1 for 2 tokens"):
-        ParsedSentence(["a", "b"], [Arcs([0, 1], ["root"])])
+        ParsedSentence(["a", "b"], [SentenceTree([0, 1], ["root"])])
     with pytest.raises(DataError, match="the head 3 is no word of 2 words"):
         ParsedSentence.of(["a", "b"], [(0, "root"), (3, "obj")])
     assert TaggedSentence.of([], [])._repr_html_()
@@ -152,7 +152,7 @@ def test_a_tree_as_picture_and_as_text() -> None:
     texts = [element.text for element in root.iter(f"{SVG}text")]
     assert {"We", "saw", EVIL[0], "nsubj", "root", "obj"} <= set(texts)
     assert "nsubj 2" in str(sentence)
-    assert ParsedSentence(words=["a"], trees=[Arcs([0], ["root"])]).as_dict()["trees"][0]["heads"] == [0]
+    assert ParsedSentence(words=["a"], trees=[SentenceTree([0], ["root"])]).as_dict()["trees"][0]["heads"] == [0]
 
 
 @pytest.mark.parametrize("name", ["tree", "trellis"])
@@ -268,7 +268,7 @@ def test_the_other_estimators() -> None:
     shown = parser.show(sentences[0], gold=[(0, "root"), (1, "obj")])
     assert [list(zip(t.heads, t.relations, strict=True)) for t in shown.trees] == parser.predict(sentences[:1])
     assert shown.tags == ["PRON", "VERB"]
-    assert shown.gold == Arcs([0, 1], ["root", "obj"])
+    assert shown.gold == SentenceTree([0, 1], ["root", "obj"])
     several = parser.show(sentences[0], nbest=2)
     assert [list(zip(t.heads, t.relations, strict=True)) for t in several.trees] == [
         one.output for one in parser.nbest(sentences[:1], 2)[0]

@@ -10,13 +10,13 @@ from naive_trees import crosses, trees
 from rich.cells import cell_len
 from strategies import few
 
-from palmette.data.formats.conllu_light import Tree, tree_of
+from palmette.data.formats.conllu_light import DrawnTree, tree_of
 from palmette.data.treebank import treebank_from_sentences
 from palmette.reports import tree as drawing
 from palmette.reports.tree import count_errors, draw_tree, tracks
 from palmette.reports.tree_svg import svg_of
 
-SEA = Tree(
+SEA = DrawnTree(
     ["We", "saw", "the", "sea", "."],
     ["PRON", "VERB", "DET", "NOUN", "PUNCT"],
     [2, 0, 4, 2, 2],
@@ -25,13 +25,13 @@ SEA = Tree(
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def rows(tree: Tree, gold: Tree | None = None) -> list[str]:
+def rows(tree: DrawnTree, gold: DrawnTree | None = None) -> list[str]:
     return draw_tree(tree, gold).plain.rstrip("\n").split("\n")
 
 
-def plain(heads: list[int]) -> Tree:
+def plain(heads: list[int]) -> DrawnTree:
     n = len(heads)
-    return Tree(["w"] * n, ["X"] * n, heads, ["dep"] * n)
+    return DrawnTree(["w"] * n, ["X"] * n, heads, ["dep"] * n)
 
 
 def test_a_drawing_to_the_letter() -> None:

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from palmette import Hypergraph, Parser, load_trees
-from palmette.data.formats.conllu_light import Tree, tree_of
+from palmette.data.formats.conllu_light import DrawnTree, tree_of
 from palmette.reports.tree_svg import svg_of
 
 RULES = {
@@ -122,9 +122,9 @@ def parse_errors() -> dict[str, Any]:
     return {"title": title, "guess": found, "gold": right}
 
 
-def _wrong(guess: Tree, gold: Tree) -> int:
+def _wrong(guess: DrawnTree, gold: DrawnTree) -> int:
     return sum(a != b for a, b in zip(guess.heads, gold.heads, strict=True))
 
 
 def parse_errors_svg(record: dict[str, Any]) -> str:
-    return svg_of([(record["title"], Tree(**record["guess"]), Tree(**record["gold"]))])
+    return svg_of([(record["title"], DrawnTree(**record["guess"]), DrawnTree(**record["gold"]))])

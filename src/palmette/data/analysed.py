@@ -61,7 +61,7 @@ class LabelLists(NamedTuple):
 Parse = Candidate[list[tuple[int, str]]]  # heads count from 1, 0 is the root
 
 
-class Reading(msgspec.Struct, frozen=True):
+class SentenceLabels(msgspec.Struct, frozen=True):
     """The labels of a sentence, one per token. Of a guess: its score, its probability if the model has any, and how
     sure each label and each span is."""
 
@@ -78,8 +78,8 @@ class TaggedSentence(msgspec.Struct, frozen=True):
     `calibrated`: whether confidences are probabilities, if there are any."""
 
     tokens: list[str]
-    readings: list[Reading]
-    gold: Reading | None = None
+    readings: list[SentenceLabels]
+    gold: SentenceLabels | None = None
     labels: list[str] = []
     scheme: str | None = None
     calibrated: bool | None = None
@@ -87,7 +87,7 @@ class TaggedSentence(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, tokens: Iterable[str], tags: Iterable[str]) -> TaggedSentence:
         """A sentence with one label per token, from anywhere."""
-        return cls([str(token) for token in tokens], [Reading([str(tag) for tag in tags])])
+        return cls([str(token) for token in tokens], [SentenceLabels([str(tag) for tag in tags])])
 
     def __post_init__(self) -> None:
         if not self.readings:
@@ -96,7 +96,7 @@ class TaggedSentence(msgspec.Struct, frozen=True):
             _as_many("tags", one.tags, self.tokens)
             _as_many("confidence", one.confidence, self.tokens)
 
-    def _every(self) -> list[Reading]:
+    def _every(self) -> list[SentenceLabels]:
         return [*self.readings, *([self.gold] if self.gold is not None else [])]
 
     def as_dict(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class TaggedSentence(msgspec.Struct, frozen=True):
             "calibrated": self.calibrated,
         }
 
-    def _with_spans(self, one: Reading, encoded: bool) -> dict[str, Any]:
+    def _with_spans(self, one: SentenceLabels, encoded: bool) -> dict[str, Any]:
         row: dict[str, Any] = msgspec.to_builtins(one)
         sure = row.pop("span_confidence")
         found = [span._asdict() for span in spans(one.tags, self.scheme)] if encoded else None
@@ -131,7 +131,7 @@ class TaggedSentence(msgspec.Struct, frozen=True):
     __str__ = drawn_by("reports.notebook_sentences:tagged_text")
 
 
-class Arcs(msgspec.Struct, frozen=True):
+class SentenceTree(msgspec.Struct, frozen=True):
     """A tree: for each word its head (from 1; 0: the root) and its relation; its score if it was guessed."""
 
     heads: list[int]
@@ -139,7 +139,7 @@ class Arcs(msgspec.Struct, frozen=True):
     score: float | None = None
 
     @classmethod
-    def of(cls, tree: Iterable[tuple[int, str]], score: float | None = None) -> Arcs:
+    def of(cls, tree: Iterable[tuple[int, str]], score: float | None = None) -> SentenceTree:
         """From (head, relation) pairs."""
         pairs = list(tree)
         return cls([int(head) for head, _ in pairs], [str(relation) for _, relation in pairs], score)
@@ -149,14 +149,14 @@ class ParsedSentence(msgspec.Struct, frozen=True):
     """A sentence with a tree, or with several of them, best first, and gold. `tags` stand below the words."""
 
     words: list[str]
-    trees: list[Arcs]
+    trees: list[SentenceTree]
     tags: list[str] | None = None
-    gold: Arcs | None = None
+    gold: SentenceTree | None = None
 
     @classmethod
     def of(cls, words: Iterable[str], tree: Iterable[tuple[int, str]]) -> ParsedSentence:
         """A sentence with a tree as `Parser.predict` gives it: (head, relation) of each word."""
-        return cls([str(word) for word in words], [Arcs.of(tree)])
+        return cls([str(word) for word in words], [SentenceTree.of(tree)])
 
     def __post_init__(self) -> None:
         _as_many("tags", self.tags, self.words)

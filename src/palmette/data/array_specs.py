@@ -27,20 +27,20 @@ Size = int | str  # a number, the name of a size, or the name and "+1"
 Sizes = Mapping[str, int]
 
 
-class Found(NamedTuple):
+class CheckedArrays(NamedTuple):
     """What a rule may look at: all arrays of the specs, with dtypes and shapes as declared, and all sizes."""
 
     arrays: Arrays
     sizes: Sizes
 
 
-class Rule(Protocol):
+class ArrayRule(Protocol):
     """A condition on the values of an array beyond their range.
 
     Specs are checked in their order: a rule may rely on ranges and rules of the specs before its own.
     """
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         """What is wrong, as the end of a sentence that begins with the array's name; None if nothing is."""
         ...
 
@@ -54,7 +54,7 @@ class ArraySpec(msgspec.Struct, frozen=True):
     low: float | str | None = None  # low <= item
     high: float | str | None = None  # item < high; infinity refuses NaN too
     finite: bool = False
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ArrayRule, ...] = ()
 
 
 def pack(parts: Arrays, specs: Sequence[ArraySpec], sizes: Sizes) -> dict[str, NDArray[Any]]:
@@ -77,7 +77,7 @@ def unpack(arrays: Arrays, specs: Sequence[ArraySpec], sizes: Sizes, file: str) 
         fault = _form_fault(spec, arrays, bound)
         if fault is not None:
             _damaged(spec.name, fault, file)
-    found = Found({spec.name: arrays[spec.name] for spec in specs}, bound)
+    found = CheckedArrays({spec.name: arrays[spec.name] for spec in specs}, bound)
     for spec in specs:
         fault = _value_fault(spec, found)
         if fault is not None:
@@ -119,7 +119,7 @@ def _is_known(size: Size, sizes: Sizes) -> bool:
     return isinstance(size, int) or size.partition("+")[0] in sizes
 
 
-def _value_fault(spec: ArraySpec, found: Found) -> str | None:
+def _value_fault(spec: ArraySpec, found: CheckedArrays) -> str | None:
     """What is wrong with the values of an array. Extremes are found without a temporary array."""
     array = found.arrays[spec.name]
     if array.size and (spec.low is not None or spec.high is not None or spec.finite):
@@ -150,7 +150,7 @@ class Offsets(msgspec.Struct, frozen=True):
 
     end: Size
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         end = size_of(self.end, found.sizes)
         fits = array.size and array[0] == 0 and array[-1] == end and not bool((array[1:] < array[:-1]).any())
         return None if fits else f"does not rise from 0 to {end}"
@@ -161,7 +161,7 @@ class RisingWithin(msgspec.Struct, frozen=True):
 
     offsets: str
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         starts = np.zeros(array.size + 1, np.bool_)
         starts[found.arrays[self.offsets]] = True
         falls = array[1:] <= array[:-1]
@@ -175,7 +175,7 @@ class AddsUpTo(msgspec.Struct, frozen=True):
 
     total: str
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         total = int(array.sum(dtype=np.int64))
         return None if total == found.sizes[self.total] else f"adds up to {total}, not {found.sizes[self.total]}"
 
@@ -185,7 +185,7 @@ class RisingInGroups(msgspec.Struct, frozen=True):
 
     sizes: str
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         ends = np.cumsum(found.arrays[self.sizes], dtype=np.int64)
         starts = np.zeros(array.size + 1, np.bool_)
         starts[ends] = True
@@ -197,7 +197,7 @@ class RisingInGroups(msgspec.Struct, frozen=True):
 class ZeroRow(msgspec.Struct, frozen=True):
     """Row 0 exists and is zero: all attributes without a row of their own share it."""
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         return None if array.shape[0] and not array[0].any() else "has a row 0 that is not zero"
 
 
@@ -206,7 +206,7 @@ class OneOwnerPerRow(msgspec.Struct, frozen=True):
 
     rows: str
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         owned = array[array != 0]
         if owned.size != found.sizes[self.rows] - 1 or (owned.size and int(np.bincount(owned).max()) > 1):
             return "does not give each row to one attribute"
@@ -223,7 +223,7 @@ class HashTable(msgspec.Struct, frozen=True):
     numbers: str
     entries: str
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         places, entries = array.size, found.sizes[self.entries]
         full = int(np.count_nonzero(array))
         if places < 2 or places & (places - 1) or full == places:

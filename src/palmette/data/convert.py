@@ -149,7 +149,7 @@ class Conversion(msgspec.Struct):
         return made + list(self.notes.messages())
 
 
-class Seen:
+class ChunkCount:
     """The chunks of the corpora that were read, and the ill-formed ones by scheme."""
 
     def __init__(self) -> None:
@@ -257,7 +257,7 @@ class Work(msgspec.Struct):
         self._by_corpora(work)
 
     def _by_corpora(self, write: Any) -> None:
-        seen, report = Seen(), self.report
+        seen, report = ChunkCount(), self.report
 
         def work(corpus: Corpus) -> Processed:
             seen(corpus)

@@ -49,30 +49,30 @@ from palmette.kernels.io.items import (
 # Attributes of the tokens of a block as arrays: parts of tokens are joined, blocks follow one another.
 
 
-class Rows(NamedTuple):
+class AttributeRows(NamedTuple):
     """The attributes of n tokens."""
 
     sizes: np.ndarray  # i64[n]  how many each token has
     att: np.ndarray  # i32[z]
     val: np.ndarray | None  # f32[z]; None: all are 1
 
-    def kept(self, keep: np.ndarray) -> Rows:
+    def kept(self, keep: np.ndarray) -> AttributeRows:
         """The attributes in bool[z]."""
         if keep.all():
             return self
         before = np.concatenate(([0], np.cumsum(keep)))
         end = np.cumsum(self.sizes)
         val = None if self.val is None else self.val[keep]
-        return Rows(before[end] - before[end - self.sizes], self.att[keep], val)
+        return AttributeRows(before[end] - before[end - self.sizes], self.att[keep], val)
 
-    def among(self, n: int, tokens: np.ndarray) -> Rows:
+    def among(self, n: int, tokens: np.ndarray) -> AttributeRows:
         """Rows of n tokens: these are those of `tokens`, ascending, and the others are empty."""
         sizes = np.zeros(n, np.int64)
         sizes[tokens] = self.sizes
         return self._replace(sizes=sizes)
 
 
-def joined(parts: Sequence[Rows]) -> Rows:
+def joined(parts: Sequence[AttributeRows]) -> AttributeRows:
     """All attributes of the same tokens; in each token those of the first part come first."""
     if len(parts) == 1:
         return parts[0]
@@ -87,7 +87,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
         if part.val is not None:
             val[places] = part.val
         at = at + part.sizes
-    return Rows(total, att, None if all(part.val is None for part in parts) else val)
+    return AttributeRows(total, att, None if all(part.val is None for part in parts) else val)
 
 
 class Blocks:
@@ -98,7 +98,7 @@ class Blocks:
         self.att: list[np.ndarray] = []
         self.val: list[np.ndarray | int] = []  # of a block; or how many, if all are 1
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: AttributeRows) -> None:
         self.sizes.append(rows.sizes)
         self.att.append(rows.att)
         self.val.append(rows.att.size if rows.val is None else rows.val)
@@ -195,7 +195,7 @@ class Vectors:
         self.check_widths(KEY, [tokens], lambda i: f"X[{s}][{i}]")
         return tokens
 
-    def rows(self, key: str, matrix: Any, place: Place) -> Rows:
+    def rows(self, key: str, matrix: Any, place: Place) -> AttributeRows:
         """The attributes of a matrix of tokens by numbers."""
         count, columns, given = _entries(matrix)
         with np.errstate(over="ignore"):
@@ -207,7 +207,7 @@ class Vectors:
                 f"{place(row)}[{columns[z]}] is {given[z]}: a value is a finite number of 32 bits",
                 hint="replace what is missing, for example by np.nan_to_num" if np.isnan(given[z]) else None,
             )
-        found = Rows(count, columns, val).kept(val != 0.0)
+        found = AttributeRows(count, columns, val).kept(val != 0.0)
         att = self._numbered(key, found.att)
         found = found._replace(att=att).kept(att >= 0)
         assert found.val is not None
@@ -324,7 +324,7 @@ class Split:
             self.vectors.setdefault(key, []).append(token[key])
         return {key: value for key, value in token.items() if key not in found} if found else token
 
-    def parts(self, vectors: Vectors, place: Place) -> list[Rows]:
+    def parts(self, vectors: Vectors, place: Place) -> list[AttributeRows]:
         """The attributes of the vectors, by the names of these."""
         made = []
         for key in sorted(self.vectors):
@@ -410,7 +410,7 @@ class AttributeBlocks:
         count = self.room.counts.tolist()
         n, z = count[TOKENS], count[FOUND]
         val = self.room.val[:z].copy() if count[VALUED] else None
-        rows = Rows(np.diff(self.room.ptr[: n + 1]), self.numbers[:z].copy(), val)
+        rows = AttributeRows(np.diff(self.room.ptr[: n + 1]), self.numbers[:z].copy(), val)
         self.blocks.add(rows if split is None else joined([rows, *split.parts(self.vectors, self._place)]))
         self.waiting, self.places, self.size = [], [], 0
 

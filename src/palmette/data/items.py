@@ -72,7 +72,7 @@ def string_row(token: Any) -> bool:
     return isinstance(token, np.ndarray) and token.ndim == 1 and token.dtype.kind in "UO"
 
 
-class Places:
+class TokenPlaces:
     """The places of the tokens of a corpus in the data."""
 
     def __init__(self, places: list[int], sizes: list[int]) -> None:
@@ -97,7 +97,7 @@ def column_of(ids: list[int], types: Mapping[Any, int], place: Callable[[int], s
     return column_of_types(found, strings)
 
 
-class Columns:
+class ItemColumns:
     """Tokens as words or tuples. Cells are checked at the end, once per type."""
 
     def __init__(self, most: int | None = None) -> None:
@@ -163,13 +163,13 @@ class Columns:
                 if not isinstance(cell, str):
                     raise DataError(f"X[{s}][{i}] holds a cell {type_of(cell)}: a cell is a string")
 
-    def finish(self, corpus: Corpus, where: Places) -> None:
+    def finish(self, corpus: Corpus, where: TokenPlaces) -> None:
         for c, (ids, numbers) in enumerate(zip(self.ids, self.numbers, strict=True)):
             place = where if self.width == 0 else _of_column(where, c)
             corpus.columns.append(column_of(ids, numbers, place, "a cell"))
 
 
-def _of_column(where: Places, c: int) -> Callable[[int], str]:
+def _of_column(where: TokenPlaces, c: int) -> Callable[[int], str]:
     return lambda token: f"{where(token)}[{c}]"
 
 
@@ -180,7 +180,7 @@ _STRINGS, _NUMBERS = frozenset((str,)), frozenset((int,))
 ANY = frozenset[Any]()  # of the labels
 
 
-class Labels:
+class ItemLabels:
     """The labels y beside the sentences X. `numbers`: what numbers stand for, if labels may be numbers."""
 
     def __init__(self, y: Iterable[Any], numbers: LabelNumbers | None = None) -> None:
@@ -287,13 +287,13 @@ class Labels:
         if any(True for _ in self.rest):
             raise DataError(f"y has more sentences than X, which has {size}")
 
-    def give(self, corpus: Corpus, where: Places) -> None:
+    def give(self, corpus: Corpus, where: TokenPlaces) -> None:
         """Give the corpus its labels."""
         corpus.labels = self.column(where)
         corpus.label_sets = self.sets or None
         corpus.label_numbers = self.may_be if self.kind is int else None
 
-    def column(self, where: Places) -> Column:
+    def column(self, where: TokenPlaces) -> Column:
         def place(token: int) -> str:
             return where(token, "y")
 
@@ -336,7 +336,7 @@ class Items:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ItemReading:
     """How data is read: for a model, or to learn from."""
 
     mode: str = "auto"  # what a list as a token is; one of MODES
@@ -372,14 +372,14 @@ def corpus_from_items(
     columns: int | None = None,
     first: int = 0,
 ) -> Items:
-    """Sentences X, and their labels y, as a corpus; the module describes X, `Reading` the options. `first`: the number
-    of the first sentence, in messages, if X is a part of the data."""
-    reading = Reading(mode, index, widths, numbers, columns)
+    """Sentences X, and their labels y, as a corpus; the module describes X, `ItemReading` the options. `first`: the
+    number of the first sentence, in messages, if X is a part of the data."""
+    reading = ItemReading(mode, index, widths, numbers, columns)
     if mode not in MODES:
         raise UsageError(f"unknown mode {mode!r}: choose {', '.join(MODES)}")
     check_sentences(X, "X")
-    builder: Columns | AttributeBlocks | ArrayBlocks | None = None
-    labels = None if y is None else Labels(y, numbers)
+    builder: ItemColumns | AttributeBlocks | ArrayBlocks | None = None
+    labels = None if y is None else ItemLabels(y, numbers)
     places, sizes, size = [], [], 0
     for s, sentence in enumerate(X, first):
         tokens = sentence if type(sentence) is list else _sentence(sentence, f"X[{s}]")
@@ -396,7 +396,7 @@ def corpus_from_items(
             builder.add(tokens, s)
     if labels is not None:
         labels.finish(first + size)
-    where = Places(places, sizes)
+    where = TokenPlaces(places, sizes)
     corpus = Corpus(where.offset, source="the data")
     if size > len(places) or first:
         corpus.numbers = np.array(places, np.int64)
@@ -426,7 +426,7 @@ def _size(tokens: Any) -> int:
     return int(tokens.shape[0]) if is_matrix(tokens) else len(tokens)
 
 
-def _builder(tokens: Any, name: str, reading: Reading) -> Columns | AttributeBlocks | ArrayBlocks:
+def _builder(tokens: Any, name: str, reading: ItemReading) -> ItemColumns | AttributeBlocks | ArrayBlocks:
     """What reads tokens that are like the first ones."""
     mode, matrix = reading.mode, is_matrix(tokens)
     token = None if matrix else tokens[0]
@@ -435,9 +435,9 @@ def _builder(tokens: Any, name: str, reading: Reading) -> Columns | AttributeBlo
             raise DataError(
                 f"{name} is a row of a matrix: a token is a string or a tuple of strings", hint=NO_TEMPLATES
             )
-        return Columns(reading.columns)
+        return ItemColumns(reading.columns)
     if mode == "auto" and (isinstance(token, str | tuple) or string_row(token)):
-        return Columns()
+        return ItemColumns()
     names = NewNames() if reading.index is None else KnownNames(reading.index)
     vectors = Vectors(names, reading.widths)
     if matrix or is_vector(token):

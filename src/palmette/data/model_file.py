@@ -107,7 +107,7 @@ def header_bytes(metadata: dict[str, str], named: Sequence[tuple[str, str, NDArr
     return header
 
 
-class Entry(NamedTuple):
+class ArrayEntry(NamedTuple):
     """An array of the file: its place in the data, and what its bytes are."""
 
     name: str
@@ -199,7 +199,7 @@ def brief(name: str) -> str:
     return repr(name if len(name) <= 60 else name[:60] + "...")
 
 
-def checked_entry(name: str, value: Any, file: str) -> Entry:
+def checked_entry(name: str, value: Any, file: str) -> ArrayEntry:
     """The description of an array, if it is possible."""
     if not isinstance(value, dict) or set(value) != {"dtype", "shape", "data_offsets"}:
         damaged(f"array {brief(name)} is not described by dtype, shape and data_offsets", file)
@@ -212,7 +212,7 @@ def checked_entry(name: str, value: Any, file: str) -> Entry:
     start, end = offsets
     if math.prod(shape) * dtype.itemsize != end - start:
         damaged(f"array {brief(name)} has a shape that does not fit its length", file)
-    return Entry(name, dtype, tuple(shape), start, end)
+    return ArrayEntry(name, dtype, tuple(shape), start, end)
 
 
 def _naturals(value: Any) -> bool:
@@ -220,7 +220,7 @@ def _naturals(value: Any) -> bool:
     return isinstance(value, list) and all(type(item) is int and item >= 0 for item in value)
 
 
-def check_tiling(entries: list[Entry], start: int, size: int, file: str) -> None:
+def check_tiling(entries: list[ArrayEntry], start: int, size: int, file: str) -> None:
     """The arrays lie one after the other, aligned, and end where the file ends."""
     total = start + max((entry.end for entry in entries), default=0)
     if total > size:
@@ -422,7 +422,7 @@ def _copied(raw: BinaryIO, size: int, file: str) -> NDArray[np.uint8]:
     return memory
 
 
-def _array(mapped: mmap.mmap | NDArray[np.uint8], start: int, entry: Entry, file: str) -> NDArray[Any]:
+def _array(mapped: mmap.mmap | NDArray[np.uint8], start: int, entry: ArrayEntry, file: str) -> NDArray[Any]:
     offset = start + entry.start if entry.end > entry.start else 0
     try:
         array: NDArray[Any] = np.ndarray(entry.shape, entry.dtype, buffer=mapped, offset=offset)

@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 MOST_PLACES = 3
 
 
-class Kind(NamedTuple):
+class Event(NamedTuple):
     """What happened: `lost` and `moved` are warnings, `kept` is for information."""
 
     effect: str
@@ -22,36 +22,36 @@ class Kind(NamedTuple):
     plural: str = ""
 
 
-KINDS: dict[str, Kind] = {
-    "rejected": Kind("lost", "document", "left out: its answer is reject", "left out: their answer is reject"),
-    "ignored": Kind("lost", "document", "left out: its answer is ignore", "left out: their answer is ignore"),
-    "unannotated": Kind("lost", "document", "left out: nobody has annotated it", "left out: nobody has annotated them"),
-    "predicted": Kind("lost", "document", "left out: annotated by a model only"),
-    "outside": Kind("lost", "span", "dropped: its offsets are not in the text", "dropped: offsets not in the text"),
-    "empty": Kind("lost", "span", "dropped: empty, or only white space"),
-    "unlabelled": Kind("lost", "span", "dropped: without a label"),
-    "duplicate": Kind("lost", "span", "dropped: the same span with the same label comes twice"),
-    "nested": Kind("lost", "span", "dropped: inside a longer one, or as long as one before it"),
-    "overlapping": Kind("lost", "span", "dropped: overlapping a longer one"),
-    "between": Kind("lost", "span", "dropped: between the tokens that the file gives"),
-    "trimmed": Kind("moved", "span", "moved: white space at the edges left out"),
-    "widened": Kind("moved", "span", "moved to the edges of tokens"),
-    "split": Kind("moved", "span", "with gaps: each piece is a span of its own"),
-    "others": Kind("lost", "annotation", "left out: no span (relation, attribute, note, choice, ...)"),
-    "columns": Kind("lost", "column", "not written: the format has words and labels only"),
-    "keys": Kind("lost", "document", "written without keys of its file", "written without keys of their file"),
-    "meta": Kind("lost", "document", "written without meta data"),
-    "score": Kind("lost", "span", "written without a score"),
-    "several": Kind("lost", "task", "annotated several times: one annotation is read"),
-    "replaced": Kind("lost", "span", "of the input replaced by what the model predicts"),
-    "differs": Kind("kept", "span", "kept, though the file gives another text than is at the offsets"),
-    "units": Kind(
+KINDS: dict[str, Event] = {
+    "rejected": Event("lost", "document", "left out: its answer is reject", "left out: their answer is reject"),
+    "ignored": Event("lost", "document", "left out: its answer is ignore", "left out: their answer is ignore"),
+    "unannotated": Event("lost", "document", "left out: nobody has annotated it", "left out: nobody has annotated them"),
+    "predicted": Event("lost", "document", "left out: annotated by a model only"),
+    "outside": Event("lost", "span", "dropped: its offsets are not in the text", "dropped: offsets not in the text"),
+    "empty": Event("lost", "span", "dropped: empty, or only white space"),
+    "unlabelled": Event("lost", "span", "dropped: without a label"),
+    "duplicate": Event("lost", "span", "dropped: the same span with the same label comes twice"),
+    "nested": Event("lost", "span", "dropped: inside a longer one, or as long as one before it"),
+    "overlapping": Event("lost", "span", "dropped: overlapping a longer one"),
+    "between": Event("lost", "span", "dropped: between the tokens that the file gives"),
+    "trimmed": Event("moved", "span", "moved: white space at the edges left out"),
+    "widened": Event("moved", "span", "moved to the edges of tokens"),
+    "split": Event("moved", "span", "with gaps: each piece is a span of its own"),
+    "others": Event("lost", "annotation", "left out: no span (relation, attribute, note, choice, ...)"),
+    "columns": Event("lost", "column", "not written: the format has words and labels only"),
+    "keys": Event("lost", "document", "written without keys of its file", "written without keys of their file"),
+    "meta": Event("lost", "document", "written without meta data"),
+    "score": Event("lost", "span", "written without a score"),
+    "several": Event("lost", "task", "annotated several times: one annotation is read"),
+    "replaced": Event("lost", "span", "of the input replaced by what the model predicts"),
+    "differs": Event("kept", "span", "kept, though the file gives another text than is at the offsets"),
+    "units": Event(
         "kept", "document", "with characters beyond U+FFFF, where offsets may count characters or UTF-16 units: see "
         "the option offsets",
     ),
-    "utf16": Kind("kept", "document", "with offsets in UTF-16 units, which became characters"),
-    "line_ends": Kind("kept", "document", "with offsets that count CR LF as one character, which became characters"),
-    "joined": Kind("kept", "sentence end", "inside of a span: not taken as an end"),
+    "utf16": Event("kept", "document", "with offsets in UTF-16 units, which became characters"),
+    "line_ends": Event("kept", "document", "with offsets that count CR LF as one character, which became characters"),
+    "joined": Event("kept", "sentence end", "inside of a span: not taken as an end"),
 }  # fmt: skip
 
 

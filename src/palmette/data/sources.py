@@ -135,7 +135,7 @@ BLOCK = 2 << 20  # bytes of a block, about
 SENTENCES = 2000  # of Python data in a block
 
 
-class Source(Protocol):
+class PieceSource(Protocol):
     """Labelled data in pieces."""
 
     name: str  # in messages
@@ -157,7 +157,7 @@ class Text(NamedTuple):
     data: bytes
 
 
-class Kept(NamedTuple):
+class ScratchPiece(NamedTuple):
     """Where a piece is in a scratch file."""
 
     line: int
@@ -173,7 +173,7 @@ class FileSource:
         self.specs = [spec.resolved(path) for path in self.paths]
         self.name = shown(self.paths[0]) + (f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else "")
         self.times = 0  # that all pieces were read
-        self.copies: dict[int, tuple[ScratchFile, list[Kept]]] = {}
+        self.copies: dict[int, tuple[ScratchFile, list[ScratchPiece]]] = {}
         for path, own in zip(self.paths, self.specs, strict=True):
             if own.format != self.specs[0].format:
                 raise DataError(
@@ -220,7 +220,7 @@ class FileSource:
             return
         file, kept = self.scratch.file(), []
         for line, data in cut_blocks(path, cut, self.block, spec):
-            kept.append(Kept(line, file.append(data), len(data)))
+            kept.append(ScratchPiece(line, file.append(data), len(data)))
             yield line, data
         self.copies[number] = file, kept
 
@@ -249,7 +249,7 @@ class ItemSource:
         self.mode, self.numbers, self.scratch = mode, numbers, scratch
         self.vectors: dict[str, int] | None = None
         self.file: ScratchFile | None = None
-        self.kept: list[Kept] = []
+        self.kept: list[ScratchPiece] = []
         self.weightless = weights is not None  # whether all weights so far are 0
 
     def pieces(self) -> Iterator[Any]:
@@ -263,7 +263,7 @@ class ItemSource:
             done += read
             if corpus is not None:
                 data = pickle.dumps(corpus, protocol=5)
-                self.kept.append(Kept(0, self.file.append(data), len(data)))
+                self.kept.append(ScratchPiece(0, self.file.append(data), len(data)))
                 yield corpus
             if read < SENTENCES:
                 self._check_weights(done)

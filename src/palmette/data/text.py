@@ -272,12 +272,12 @@ def write_text(path: FilePath, encoding: str = UTF8) -> Iterator[BinaryIO]:
         if is_utf8(encoding):
             yield out
             return
-        encoded = _Encoded(out, encoding, shown(path, "<stdout>"))
+        encoded = _EncodedFile(out, encoding, shown(path, "<stdout>"))
         yield cast(BinaryIO, encoded)
         encoded.finish()
 
 
-class _Encoded:
+class _EncodedFile:
     """A file that takes whole characters of UTF-8."""
 
     def __init__(self, out: BinaryIO, encoding: str, file: str) -> None:

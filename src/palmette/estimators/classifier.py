@@ -43,7 +43,7 @@ from palmette.structures.chain.model import ChainModel
 from palmette.structures.latent.model import ClassifierModel, View
 from palmette.structures.latent.serialise import load_classifier
 from palmette.training.checks import warn_of_same_labels
-from palmette.training.latent.fit import Task, fit_classifier, types_of
+from palmette.training.latent.fit import ClassifierTask, fit_classifier, types_of
 from palmette.training.lines import report_end, reporter
 from palmette.training.result import Progress, TrainResult
 
@@ -140,7 +140,7 @@ class Classifier(ClassifierOptions, Estimator):
         warn_of_same_labels(classes, "classes")
         size = None if self.init_range == "auto" else float(self.init_range)
         self.outcome_: TrainResult
-        self.model_, self.outcome_ = fit_classifier(Task(
+        self.model_, self.outcome_ = fit_classifier(ClassifierTask(
             corpus, y, dev, encoder, settings, classes, chunker, names, size, reporter(progress, verbose), resume,
             checkpoint, threads,
         ))  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette.data.analysed import Arcs, Candidate, Parse, ParsedSentence
+from palmette.data.analysed import Candidate, Parse, ParsedSentence, SentenceTree
 from palmette.data.files import FilePath, check_apart
 from palmette.data.formats.conllu import nbest_treebank_bytes, read_treebank, stream_treebank, treebank_bytes
 from palmette.data.stream import BLOCK, Processed, process_file
@@ -196,13 +196,13 @@ class Parser(ParserOptions, Estimator):
         if not treebank.n_tokens:
             raise DataError("a sentence without words has nothing to show")
         if nbest > 1:
-            trees = [Arcs.of(one.output, one.score) for one in self.nbest(treebank, nbest, beam=beam)[0]]
+            trees = [SentenceTree.of(one.output, one.score) for one in self.nbest(treebank, nbest, beam=beam)[0]]
         else:
             found = self.parse(treebank, beam=beam)
-            trees = [Arcs(found.heads.tolist(), found.relations.cells())]
+            trees = [SentenceTree(found.heads.tolist(), found.relations.cells())]
         below = treebank.column(tags).cells()
         shown = None if set(below) == {NOTHING} else below
-        return ParsedSentence(treebank.forms.cells(), trees, shown, None if gold is None else Arcs.of(gold))
+        return ParsedSentence(treebank.forms.cells(), trees, shown, None if gold is None else SentenceTree.of(gold))
 
     def evaluate(self, gold: Sentences, *, beam: int | None = None, threads: int = 1) -> AttachmentScores:
         """Attachment scores on sentences with trees, by the rules of the official UD scorer."""

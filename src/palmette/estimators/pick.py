@@ -25,8 +25,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath, check_apart
-from palmette.data.formats.excerpt import noted, sentence_texts
-from palmette.data.formats.registry import stream_corpus
+from palmette.data.formats.registry import noted, sentence_texts, stream_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.mask import LabelMask

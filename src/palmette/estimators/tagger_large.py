@@ -22,7 +22,7 @@ from palmette.structures.chain.model import ChainModel
 
 if TYPE_CHECKING:
     from palmette.data.scratch import Scratch
-    from palmette.data.sources import Source
+    from palmette.data.sources import PieceSource
     from palmette.estimators.tagger import Tagger
     from palmette.training.result import TrainResult
 
@@ -159,7 +159,7 @@ class LargeData:
             self._fit_source(source, held_out, scratch, options)
         return cast("Tagger", self)
 
-    def _fit_source(self, source: Source, dev: Corpus | None, scratch: Scratch, options: dict[str, Any]) -> int:
+    def _fit_source(self, source: PieceSource, dev: Corpus | None, scratch: Scratch, options: dict[str, Any]) -> int:
         """Learn from data in blocks, and return the number of its columns. The first block decides what the data is
         checked for and, if the user does not, which templates read it."""
         from palmette.training.chain.dev import check_labelled

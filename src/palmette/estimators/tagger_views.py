@@ -41,13 +41,13 @@ class Views:
         """One sentence with its labels, to look at: notebooks draw spans as coloured marks, `print` writes a token a
         line. words: what to write for tokens that are dicts or lists of attributes. nbest: so many label sequences,
         below each other. confidence: how sure each label is. gold: the right labels, below the others."""
-        from palmette.data.analysed import Reading, TaggedSentence
+        from palmette.data.analysed import SentenceLabels, TaggedSentence
         from palmette.structures.chain.nbest import nbest_lists
         from palmette.structures.chain.posteriors import are_probabilities, confidence_of
 
         model, corpus = self._fitted(), self._sentence(tokens, "nothing to show")
         (candidates,) = nbest_lists(model, corpus, nbest)
-        readings = [Reading(one.output, one.score, one.probability) for one in candidates]
+        readings = [SentenceLabels(one.output, one.score, one.probability) for one in candidates]
         if confidence:
             numbers = {label: k for k, label in enumerate(model.labels)}
             for k, one in enumerate(candidates):
@@ -56,7 +56,7 @@ class Views:
                 readings[k] = replace(readings[k], confidence=found.tokens.tolist(), span_confidence=spans)
         plain = corpus.columns[0].cells() if corpus.columns else [str(i) for i in range(1, corpus.n_tokens + 1)]
         called = dict(zip(model.classes, model.labels, strict=True))
-        right = None if gold is None else Reading([called.get(label, str(label)) for label in gold])
+        right = None if gold is None else SentenceLabels([called.get(label, str(label)) for label in gold])
         written = plain if words is None else list(words)
         calibrated = are_probabilities(model) if confidence else None
         return TaggedSentence(written, readings, right, model.labels, unseen_scheme(model.scheme), calibrated)

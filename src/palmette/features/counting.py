@@ -36,7 +36,7 @@ TOGETHER = 1 << 21  # entries of runs that are merged at once, about
 ONES = np.zeros(0, np.int64)
 
 
-class Kept(NamedTuple):
+class FrequentAttributes(NamedTuple):
     """The attributes that are frequent enough."""
 
     keys: np.ndarray  # u64[A]  in rising order
@@ -44,7 +44,7 @@ class Kept(NamedTuple):
     found: int  # attributes that occur at all
 
 
-class Run(NamedTuple):
+class SortedRun(NamedTuple):
     """Sorted keys and their counts, in memory or in the scratch file."""
 
     edges: np.ndarray  # i64[2^RANGE_BITS + 1]  the first key of each part of the keys
@@ -59,7 +59,7 @@ class AttributeCounts:
     def __init__(self, scratch: Scratch | None = None, memory: int = MEMORY) -> None:
         self.scratch = scratch
         self.most_bits = max(1, (max(32, memory) // 16).bit_length() - 1)
-        self.runs: list[Run] = []
+        self.runs: list[SortedRun] = []
         self._file: ScratchFile | None = None
         self._new_table(min(FIRST_BITS, self.most_bits))
 
@@ -96,12 +96,12 @@ class AttributeCounts:
         parts = np.arange(1, 1 << RANGE_BITS, dtype=np.uint64) << np.uint64(64 - RANGE_BITS)
         edges = np.concatenate(([0], np.searchsorted(keys, parts), [keys.size])).astype(np.int64)
         if self.scratch is None:
-            self.runs.append(Run(edges, -1, keys, counts))
+            self.runs.append(SortedRun(edges, -1, keys, counts))
             return
         self._file = self._file or self.scratch.file()
         place = self._file.append(keys)
         self._file.append(counts)
-        self.runs.append(Run(edges, place))
+        self.runs.append(SortedRun(edges, place))
 
     def merge(self, other: AttributeCounts) -> None:
         """Add the counts of another part of the corpus; the other object is empty afterwards."""
@@ -144,7 +144,7 @@ class AttributeCounts:
             _, size = add_counts(table, sums, bits, skip, total, size, keys, counts, 0)
         return take_counts(table, sums, size)
 
-    def _read(self, run: Run, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    def _read(self, run: SortedRun, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
         if run.place < 0:
             return run.keys[first:last], run.counts[first:last]
         assert self._file is not None
@@ -154,7 +154,9 @@ class AttributeCounts:
             self._file.read(after + 8 * first, last - first, np.int64),
         )
 
-    def kept(self, min_count: int = 1, max_attributes: int | None = None, room: int | None = None) -> Kept:
+    def kept(
+        self, min_count: int = 1, max_attributes: int | None = None, room: int | None = None
+    ) -> FrequentAttributes:
         """The attributes that occur at least `min_count` times, of more than `max_attributes` the most frequent ones;
         of those that are equally frequent, the ones with smaller keys. UsageError if more than `room` are left."""
         keys, counts, found = np.zeros(0, np.uint64), ONES, 0
@@ -173,7 +175,7 @@ class AttributeCounts:
         keys, counts = _joined([(keys, counts), *pending])
         if max_attributes is not None and keys.size > max_attributes:
             keys, counts = _most_frequent([(keys, counts)], max_attributes)
-        return Kept(keys, counts, found)
+        return FrequentAttributes(keys, counts, found)
 
 
 def _joined(pieces: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:

@@ -107,7 +107,7 @@ LEXICON = "lexicon:"
 ANCHORS = {"here": HERE, "first": FIRST, "last": LAST}
 
 
-class View(NamedTuple):
+class ColumnView(NamedTuple):
     """A column seen through an atom."""
 
     column: int
@@ -122,7 +122,7 @@ class Encoder:
         self.templates = templates
         self.resources = resources
         self.unicode = unicode
-        self.views = sorted({View(m.column, m.atom) for t in templates.templates for m in t.macros})
+        self.views = sorted({ColumnView(m.column, m.atom) for t in templates.templates for m in t.macros})
         self._functions = {v: self._atom(v.atom) for v in self.views}
         self._memos = {column: TypeMemo(atoms) for column, atoms in self._named_atoms().items()}
         self.programs = {order: self._program(order) for order in (1, 2, 3, LABEL_CONTEXT) if self.of_order(order)}
@@ -191,7 +191,7 @@ class Encoder:
         distances = range(-reach, reach + 1)
         return [self._outside(v, d) for v in self.views for d in distances] or [None]
 
-    def _outside(self, view: View, distance: int) -> str | None:
+    def _outside(self, view: ColumnView, distance: int) -> str | None:
         if distance == 0:
             return None
         atom = self._functions[view] or (lambda cell: cell)
@@ -248,7 +248,7 @@ class Encoder:
         atoms = [self._functions[self.views[k]] for k in self.views_of(column)]
         return [cell if atom is None else atom(cell) for cell in in_form(cells, self.unicode) for atom in atoms]
 
-    def _values(self, view: View, column: Column) -> list[str | None]:
+    def _values(self, view: ColumnView, column: Column) -> list[str | None]:
         atom = self._functions[view]
         assert atom is not None
         return [atom(cell) for cell in column.types]
@@ -264,7 +264,7 @@ class Encoder:
         kept.update((name, pair) for name, pair in made.items() if ":" not in name)
         return made
 
-    def _matched(self, view: View, corpus: Corpus) -> tuple[np.ndarray, list[str | None]]:
+    def _matched(self, view: ColumnView, corpus: Corpus) -> tuple[np.ndarray, list[str | None]]:
         lexicon = self.resources.lexicons[view.atom.removeprefix(LEXICON)]
         column = self.column(corpus, view.column)
         return match(lexicon, column.ids, corpus.offset, column.types)
@@ -303,8 +303,8 @@ class Encoder:
         return ptr, att, hash_index(keys, numbers, first.size) if grow else feature_index, first
 
 
-def _view(macro: Macro) -> View:
-    return View(macro.column, macro.atom)
+def _view(macro: Macro) -> ColumnView:
+    return ColumnView(macro.column, macro.atom)
 
 
 def new_feature_index(capacity: int = 1 << 12) -> FeatureIndex:

@@ -32,7 +32,7 @@ from palmette.errors import DataError, ModelError, UsageError, counted
 #
 # The classes of a word, from the narrowest to the widest:
 #
-#     <form:suffix>   the class of `orthography` (lower, initial, acronym, number, ...) and a suffix of 3, 2 or 1 letters
+#     <form:suffix>   the class of `orthography` (lower, initial, acronym, number, ...) and a suffix of 1 to 3 letters
 #     <form>          without the suffix
 #     <unknown>       for all others
 #

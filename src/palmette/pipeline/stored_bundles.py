@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palmette.data import array_specs
-from palmette.data.array_specs import AddsUpTo, ArraySpec, Found, Offsets
+from palmette.data.array_specs import AddsUpTo, ArraySpec, CheckedArrays, Offsets
 from palmette.data.model_file import AGAIN
 from palmette.data.text import NFC
 from palmette.errors import ModelError
@@ -43,7 +43,7 @@ class BundleMeta(msgspec.Struct, frozen=True):
 class Rising(msgspec.Struct, frozen=True):
     """Strictly rising."""
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         return None if bool((array[1:] > array[:-1]).all()) else "does not rise strictly"
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from palmette.data.analysed import Arcs, ParsedSentence, TaggedSentence
-from palmette.data.formats.conllu_light import Tree
+from palmette.data.analysed import ParsedSentence, SentenceTree, TaggedSentence
+from palmette.data.formats.conllu_light import DrawnTree
 from palmette.data.formats.labelling import NOT_CALIBRATED
 from palmette.reports.html import QUIET, Html, element, html, page, quiet
 from palmette.reports.sentence import aligned
@@ -120,7 +120,7 @@ def parsed_text(sentence: ParsedSentence) -> str:
     return "\n".join(drawn).rstrip("\n")
 
 
-def _titled(sentence: ParsedSentence) -> list[tuple[str, Tree, Tree | None]]:
+def _titled(sentence: ParsedSentence) -> list[tuple[str, DrawnTree, DrawnTree | None]]:
     gold = None if sentence.gold is None else _tree(sentence, sentence.gold)
     several = len(sentence.trees) > 1
     return [
@@ -129,5 +129,5 @@ def _titled(sentence: ParsedSentence) -> list[tuple[str, Tree, Tree | None]]:
     ]
 
 
-def _tree(sentence: ParsedSentence, arcs: Arcs) -> Tree:
-    return Tree(sentence.words, sentence.tags or [""] * len(sentence.words), arcs.heads, arcs.relations)
+def _tree(sentence: ParsedSentence, arcs: SentenceTree) -> DrawnTree:
+    return DrawnTree(sentence.words, sentence.tags or [""] * len(sentence.words), arcs.heads, arcs.relations)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from palmette.data.formats.conllu_light import Tree
+from palmette.data.formats.conllu_light import DrawnTree
 
 WRONG = "✗"
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
@@ -29,7 +29,7 @@ _BOX = {
 _WIDE = 12  # up to so many tracks there is room between them
 
 
-def draw_tree(tree: Tree, gold: Tree | None = None) -> Text:
+def draw_tree(tree: DrawnTree, gold: DrawnTree | None = None) -> Text:
     """The lines of a tree; with `gold`, its errors."""
     numbers = _padded([str(k + 1) for k in range(len(tree.forms))], right=True)
     columns = [numbers, _padded(tree.forms), _padded(tree.tags)]
@@ -51,7 +51,7 @@ def draw_tree(tree: Tree, gold: Tree | None = None) -> Text:
     return drawn
 
 
-def _expected(tree: Tree, gold: Tree, k: int) -> str:
+def _expected(tree: DrawnTree, gold: DrawnTree, k: int) -> str:
     """What gold says of a word that is wrong."""
     if gold.heads[k] == tree.heads[k]:
         return f"gold: {gold.relations[k]}"
@@ -59,7 +59,7 @@ def _expected(tree: Tree, gold: Tree, k: int) -> str:
     return f"gold: {gold.relations[k]}{above}"
 
 
-def count_errors(tree: Tree, gold: Tree) -> tuple[int, int]:
+def count_errors(tree: DrawnTree, gold: DrawnTree) -> tuple[int, int]:
     """Words with another head than in gold, and with the same head and another relation."""
     heads = [a != b for a, b in zip(tree.heads, gold.heads, strict=True)]
     relations = [a != b for a, b in zip(tree.relations, gold.relations, strict=True)]
@@ -119,7 +119,7 @@ def _padded(cells: Sequence[str], right: bool = False) -> list[str]:
     return [space + cell if right else cell + space for cell, space in zip(cells, room, strict=True)]
 
 
-def draw_trees(pairs: Iterable[tuple[str, Tree, Tree | None]]) -> Iterable[Text]:
+def draw_trees(pairs: Iterable[tuple[str, DrawnTree, DrawnTree | None]]) -> Iterable[Text]:
     """Each tree under its title."""
     for title, tree, gold in pairs:
         drawn = Text(f"{title}\n", "italic")

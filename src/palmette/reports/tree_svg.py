@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from palmette.data.formats.conllu_light import Tree
+from palmette.data.formats.conllu_light import DrawnTree
 from palmette.reports.markup import FONT, paint, palette, text_of
 from palmette.reports.tree import WRONG, tracks
 
@@ -50,7 +50,7 @@ class _Place(NamedTuple):
     widths: Sequence[float]
 
 
-def svg_of(pairs: Sequence[tuple[str, Tree, Tree | None]]) -> str:
+def svg_of(pairs: Sequence[tuple[str, DrawnTree, DrawnTree | None]]) -> str:
     """A picture of trees, one under the other: (title, guess or only tree, gold or None)."""
     parts, width, y = [], 0.0, 0.0
     for title, tree, gold in pairs:
@@ -65,7 +65,7 @@ def svg_of(pairs: Sequence[tuple[str, Tree, Tree | None]]) -> str:
     return f"{head}\n<style>{_STYLE}</style>\n{paper}\n{''.join(parts)}</svg>\n"
 
 
-def _sentence(title: str, tree: Tree, gold: Tree | None) -> tuple[str, float, float]:
+def _sentence(title: str, tree: DrawnTree, gold: DrawnTree | None) -> tuple[str, float, float]:
     """The drawing of a sentence, its width and height."""
     n = len(tree.forms)
     differs = [
@@ -92,7 +92,7 @@ def _sentence(title: str, tree: Tree, gold: Tree | None) -> tuple[str, float, fl
     return "".join(made), max(width, 420.0 if gold is not None else 0.0), height
 
 
-def _levels(gold: Tree, missed: Sequence[int]) -> dict[int, int]:
+def _levels(gold: DrawnTree, missed: Sequence[int]) -> dict[int, int]:
     """The tracks of gold's arcs that were missed, and of its root below them."""
     level = tracks([head if k + 1 in missed else 0 for k, head in enumerate(gold.heads)])
     deepest = max(level.values(), default=0) + 1
@@ -108,7 +108,7 @@ def _width(text: str, size: int) -> float:
     return cell_len(text) * size * _CHARACTER
 
 
-def _across(tree: Tree, relations: Sequence[str], gold: Tree | None) -> tuple[list[float], float]:
+def _across(tree: DrawnTree, relations: Sequence[str], gold: DrawnTree | None) -> tuple[list[float], float]:
     """The middles of the words, and the width of all: neighbours leave room for the relation of an arc between
     them, since that is as long as the arc."""
     sizes = [max(_width(form, SIZE), _width(tag, _SMALL)) for form, tag in zip(tree.forms, tree.tags, strict=True)]
@@ -127,7 +127,7 @@ def _across(tree: Tree, relations: Sequence[str], gold: Tree | None) -> tuple[li
     return x, (x[-1] + sizes[-1] / 2 if x else 0.0) + _EDGE
 
 
-def _words(tree: Tree, place: _Place) -> str:
+def _words(tree: DrawnTree, place: _Place) -> str:
     made = []
     for x, form, tag in zip(place.x, tree.forms, tree.tags, strict=True):
         made.append(f'<text class="word" x="{x:g}" y="{place.top + SIZE + 3:g}">{text_of(form)}</text>\n')

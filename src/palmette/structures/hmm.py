@@ -36,7 +36,7 @@ BEFORE = boundary("crfpp", -1)  # how templates call the place before the first 
 LEAST_WORDS = 8  # with a suffix in common; EWT dev is flat between 5 and 12
 
 
-class Vocabulary:
+class ObservedWords:
     """Numbers what can be observed."""
 
     def __init__(self, known: Iterable[str], classes: Iterable[str] = ()) -> None:
@@ -55,10 +55,10 @@ class Vocabulary:
         return None if name is None else self._number[name]
 
 
-def learn_vocabulary(count: Mapping[str, int], rare: int) -> Vocabulary:
+def learn_vocabulary(count: Mapping[str, int], rare: int) -> ObservedWords:
     """Words seen more than `rare` times, and classes for the others; with rare = 0 all words and no class."""
     if rare == 0:
-        return Vocabulary(count)
+        return ObservedWords(count)
     known = {word for word, n in count.items() if n > rare}
     unknown = [word for word in count if word not in known]
     size = Counter(name for word in unknown for name in word_classes(word))
@@ -66,7 +66,7 @@ def learn_vocabulary(count: Mapping[str, int], rare: int) -> Vocabulary:
     members = {next(name for name in word_classes(word) if name in made) for word in unknown}
     # A word that is written like a class or like the edge of a sentence counts as rare, whatever its number: there must
     # be one meaning to a name.
-    return Vocabulary(known - members - {UNKNOWN, BEFORE}, members | {UNKNOWN})
+    return ObservedWords(known - members - {UNKNOWN, BEFORE}, members | {UNKNOWN})
 
 
 # The probabilities of a hidden Markov model of order 1 or 2, and the joint probability of words and labels.
@@ -84,7 +84,7 @@ Distribution = Mapping[str, float]
 Context = str | tuple[str, str]
 
 
-class Tables(NamedTuple):
+class HmmTables(NamedTuple):
     start: np.ndarray  # f64[Y]
     pair: np.ndarray  # f64[Y, Y]        (previous, current)
     triple: np.ndarray | None  # f64[Y, Y, Y]  (before, previous, current); None: order 1
@@ -125,13 +125,13 @@ def tables_from_dicts(
     emission: Mapping[str, Distribution],
     dictionary: Mapping[str, Iterable[str]] | None = None,
     classes: Iterable[str] = (),
-) -> tuple[list[str], Vocabulary, Tables]:
+) -> tuple[list[str], ObservedWords, HmmTables]:
     """Labels and words in alphabetical order, and the tables; see HMM.from_tables."""
     _check_distributions(start, transition, emission)
     labels = sorted(emission)
     number = {label: k for k, label in enumerate(labels)}
     unknown = set(classes)
-    words = Vocabulary({word for row in emission.values() for word in row} - unknown, unknown)
+    words = ObservedWords({word for row in emission.values() for word in row} - unknown, unknown)
     pair, triple, end = _steps(transition, number)
     first = np.array([start.get(label, 0.0) for label in labels])
     for label in start:
@@ -140,7 +140,7 @@ def tables_from_dicts(
     emitted = np.array([[emission[label].get(word, 0.0) for word in columns] for label in labels])
     if dictionary is not None:
         emitted = np.where(_support(dictionary, columns, number), emitted, 0.0)
-    return labels, words, Tables(first, pair, triple, end, emitted)
+    return labels, words, HmmTables(first, pair, triple, end, emitted)
 
 
 def _steps(
@@ -223,7 +223,7 @@ def _support(dictionary: Mapping[str, Iterable[str]], words: list[str], number: 
 # which these are: of an observation seen at least `dictionary` times only the labels it was seen with.
 
 
-class Counts(NamedTuple):
+class HmmCounts(NamedTuple):
     """What was counted; label Y is the place before a sentence."""
 
     step: np.ndarray  # f64[Y+1, Y] or f64[Y+1, Y+1, Y]: contexts and the label that follows
@@ -232,14 +232,16 @@ class Counts(NamedTuple):
     emission: np.ndarray  # f64[Y, V]
 
 
-def count(labels: np.ndarray, observed: np.ndarray, offset: np.ndarray, shape: tuple[int, int], order: int) -> Counts:
+def count(
+    labels: np.ndarray, observed: np.ndarray, offset: np.ndarray, shape: tuple[int, int], order: int
+) -> HmmCounts:
     """labels and observed: i64[N]; shape: (Y, V)."""
     Y, V = shape
     position = np.arange(labels.size) - np.repeat(offset[:-1], np.diff(offset))
     back = [np.where(position >= k, np.roll(labels, k), Y) for k in range(order, 0, -1)]
     step = _tally([*back, labels], (*(Y + 1,) * order, Y))
     end = np.bincount(labels[offset[1:] - 1], minlength=Y).astype(np.float64)
-    return Counts(step, step.reshape(-1, Y).sum(0), end, _tally([labels, observed], (Y, V)))
+    return HmmCounts(step, step.reshape(-1, Y).sum(0), end, _tally([labels, observed], (Y, V)))
 
 
 def _tally(places: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
@@ -247,7 +249,9 @@ def _tally(places: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
     return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
 
 
-def estimate(counts: Counts, *, smoothing: float, interpolate: bool, dictionary: int | None, ends: bool) -> Tables:
+def estimate(
+    counts: HmmCounts, *, smoothing: float, interpolate: bool, dictionary: int | None, ends: bool
+) -> HmmTables:
     Y = counts.label.size
     step = interpolated(counts.step) if interpolate else shares(counts.step)
     end = _ends(counts, interpolate) if ends else None
@@ -257,7 +261,7 @@ def estimate(counts: Counts, *, smoothing: float, interpolate: bool, dictionary:
         start, pair, triple = step[Y], step[:Y], None
     else:
         start, pair, triple = step[Y, Y], step[Y, :Y], step[:Y, :Y]
-    return Tables(start, pair, triple, end, _emissions(counts.emission, smoothing, dictionary))
+    return HmmTables(start, pair, triple, end, _emissions(counts.emission, smoothing, dictionary))
 
 
 def shares(table: np.ndarray) -> np.ndarray:
@@ -293,7 +297,7 @@ def _votes(levels: list[np.ndarray]) -> np.ndarray:
     return np.asarray(votes / votes.sum())
 
 
-def _ends(counts: Counts, interpolate: bool) -> np.ndarray:
+def _ends(counts: HmmCounts, interpolate: bool) -> np.ndarray:
     """How often each label is the last one; interpolated: as if it had been seen once more, and at the end as often as
     labels are on the whole, but not always: longer sentences than those of one word are possible."""
     more = counts.end.sum() / max(counts.label.sum(), counts.end.sum() + 1.0) if interpolate else 0.0
@@ -311,8 +315,8 @@ class HiddenMarkovModel(NamedTuple):
     """The probabilities, and the names of their rows and columns."""
 
     labels: list[str]  # sorted
-    vocabulary: Vocabulary
-    tables: Tables
+    vocabulary: ObservedWords
+    tables: HmmTables
 
 
 def count_model(
@@ -343,7 +347,7 @@ def word_column(corpus: Corpus, unicode: str) -> Column:
     return corpus.columns[0].in_form(unicode)
 
 
-def observations(corpus: Corpus, vocabulary: Vocabulary, unicode: str) -> np.ndarray:
+def observations(corpus: Corpus, vocabulary: ObservedWords, unicode: str) -> np.ndarray:
     """The number i64[N] of each token's word, or of the class of an unknown word."""
     column = word_column(corpus, unicode)
     numbers = [vocabulary.find(word) for word in column.types]
@@ -376,14 +380,14 @@ TEMPLATES = {1: "U0:%x[0,0{atom}]\nB\n", 2: "U0:%x[0,0{atom}]\nB1:%x[-2,0{atom}]
 # --- as two vectors -----------------------------------------------------------------------------------------
 
 
-def weight_vector(tables: Tables) -> np.ndarray:
+def weight_vector(tables: HmmTables) -> np.ndarray:
     """The logarithms of all probabilities, one after the other."""
     return log(np.concatenate([block.ravel() for block in tables if block is not None]))
 
 
-def feature_vector(tables: Tables, labels: np.ndarray, observed: np.ndarray) -> np.ndarray:
+def feature_vector(tables: HmmTables, labels: np.ndarray, observed: np.ndarray) -> np.ndarray:
     """How often a sentence uses each of them."""
-    counts = Tables(*(None if block is None else np.zeros(block.shape) for block in tables))  # type: ignore[arg-type]
+    counts = HmmTables(*(None if block is None else np.zeros(block.shape) for block in tables))  # type: ignore[arg-type]
     counts.start[labels[0]] = 1.0
     np.add.at(counts.emission, (labels, observed), 1.0)
     pairs = labels if tables.order == 1 else labels[:2]
@@ -405,7 +409,12 @@ def inner(weights: np.ndarray, features: np.ndarray) -> float:
 
 
 def to_chain(
-    labels: Sequence[str], vocabulary: Vocabulary, tables: Tables, rules: Transitions | None = None, *, unicode: str
+    labels: Sequence[str],
+    vocabulary: ObservedWords,
+    tables: HmmTables,
+    rules: Transitions | None = None,
+    *,
+    unicode: str,
 ) -> ChainModel:
     """The chain model whose column 0 has the words. `rules`: what is allowed besides having a probability. `unicode`:
     the form of the words."""
@@ -442,21 +451,21 @@ def _templates(order: int, atom: str) -> TemplateSet:
     return parse(TEMPLATES[order].replace("{atom}", atom), "hmm", "crfpp")
 
 
-def _every_observation(vocabulary: Vocabulary) -> Corpus:
+def _every_observation(vocabulary: ObservedWords) -> Corpus:
     """A corpus that has them all, in sentences of two tokens: so pairs have one attribute, that of the second token."""
     n = len(vocabulary)
     ids = np.append(np.arange(n), n - 1)[: n + n % 2].astype(np.int32)
     return Corpus(np.arange(0, ids.size + 1, 2, dtype=np.int64), [column_of_types(ids, vocabulary.names)])
 
 
-def _allowed(tables: Tables) -> Transitions:
+def _allowed(tables: HmmTables) -> Transitions:
     pair = tables.pair > 0
     if tables.triple is not None:
         pair = pair | (tables.triple > 0).any(0)
     return Transitions(tables.start > 0, pair, np.ones_like(pair[0]) if tables.end is None else tables.end > 0)
 
 
-def _fill_bare(chain: Chain, tables: Tables, allowed: Transitions) -> None:
+def _fill_bare(chain: Chain, tables: HmmTables, allowed: Transitions) -> None:
     """What is forbidden needs no weight besides."""
     Y = tables.start.size
     ends, pairs, triples = (t.w for t in chain.transitions)

@@ -14,7 +14,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from palmette.data.array_specs import AddsUpTo, Arrays, ArraySpec, Found, HashTable, Offsets, RisingWithin, if_present
+from palmette.data.array_specs import (
+    AddsUpTo,
+    Arrays,
+    ArraySpec,
+    CheckedArrays,
+    HashTable,
+    Offsets,
+    RisingWithin,
+    if_present,
+)
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
@@ -118,7 +127,7 @@ class Buckets(msgspec.Struct, frozen=True):
 
     end: str
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         buckets = array.size - 1
         if buckets < 2 or buckets & (buckets - 1) or buckets >= 1 << 32:
             return "is not the index of a power of two of buckets"

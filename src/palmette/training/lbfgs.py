@@ -151,7 +151,7 @@ NOISE = 1e-7  # values that differ by less than this fraction are equal but for 
 MARGIN = 0.1  # least distance of an interpolated step from both ends of the bracket, as a fraction of it
 
 
-class Trial(NamedTuple):
+class StepTrial(NamedTuple):
     """A step, with the value and the slope at its end."""
 
     step: float
@@ -161,14 +161,14 @@ class Trial(NamedTuple):
 
 
 def strong_wolfe(
-    look: Callable[[float], Trial], value: float, slope: float, first: float, trials: int = MOST_TRIALS
-) -> Trial | None:
+    look: Callable[[float], StepTrial], value: float, slope: float, first: float, trials: int = MOST_TRIALS
+) -> StepTrial | None:
     """A step with enough decrease and a flat enough slope (Nocedal & Wright 2006, algorithms 3.5 and 3.6).
 
     `low` is the best step so far and `high` the other end of the bracket, if there is one. When the trials run out
     the best step is returned; None if no step was better than the start.
     """
-    low, high = Trial(0.0, value, slope), None
+    low, high = StepTrial(0.0, value, slope), None
     step = first
     for _ in range(trials):
         here = look(step)
@@ -187,7 +187,9 @@ def strong_wolfe(
     return low if low.step > 0.0 else None
 
 
-def backtrack(look: Callable[[float], Trial], value: float, first: float, trials: int = MOST_TRIALS) -> Trial | None:
+def backtrack(
+    look: Callable[[float], StepTrial], value: float, first: float, trials: int = MOST_TRIALS
+) -> StepTrial | None:
     """The first step, halved until the decrease is enough; here `slope` is that along the whole move to the trial."""
     step = first
     for _ in range(trials):
@@ -203,16 +205,16 @@ def backtrack(look: Callable[[float], Trial], value: float, first: float, trials
     return None
 
 
-def _levels(here: Trial, value: float, slope: float) -> bool:
+def _levels(here: StepTrial, value: float, slope: float) -> bool:
     """Whether the value is unchanged but for rounding, and the slope has become small enough."""
     return abs(here.value - value) <= NOISE * abs(value) and abs(here.slope) <= -CURVATURE * slope
 
 
-def _descends(here: Trial, low: Trial, limit: float) -> bool:
+def _descends(here: StepTrial, low: StepTrial, limit: float) -> bool:
     return math.isfinite(here.value) and math.isfinite(here.slope) and here.value <= limit and here.value < low.value
 
 
-def _inside(low: Trial, high: Trial) -> float:
+def _inside(low: StepTrial, high: StepTrial) -> float:
     """The minimum of the cubic through both ends, kept away from them."""
     width = high.step - low.step
     if not (math.isfinite(high.value) and math.isfinite(high.slope)):
@@ -381,7 +383,7 @@ class _Walk:
         """The state for a report."""
         return Iteration(number, self.value, self.norm, self.evaluations, self.point, self.looked_at.step, self.length)
 
-    def _search(self) -> Trial | None:
+    def _search(self) -> StepTrial | None:
         """Move the trial of the history to a better point, with its gradient."""
         slope, first = self._choose_direction(), 1.0 if self.history.slots else 1.0 / self.norm
         if not slope < 0.0:
@@ -400,19 +402,19 @@ class _Walk:
         rows, direction = self.history.rows, self.direction
         return float(self._over(lambda sums, a, b: combine(self.at, rows, share, of_lead, direction, sums, a, b), 1)[0])
 
-    def _look(self, step: float) -> Trial:
+    def _look(self, step: float) -> StepTrial:
         """The smooth function at a step."""
         value, sums = self._try(step)
         self.looked_at = _Looked(step, 0.0)
-        return Trial(step, value, float(sums[0]))
+        return StepTrial(step, value, float(sums[0]))
 
-    def _look_in_orthant(self, step: float) -> Trial:
+    def _look_in_orthant(self, step: float) -> StepTrial:
         """The whole function at a step, projected on the orthant, where the L1 term is linear along the move."""
         value, (along, promised, absolute) = self._try(step)
         self.looked_at = _Looked(step, float(absolute))
         slope = float(along + self.l1 * (absolute - self.absolute))
         whole = value + self.l1 * float(absolute)
-        return Trial(step, whole if math.isfinite(slope) else math.inf, slope, float(promised))
+        return StepTrial(step, whole if math.isfinite(slope) else math.inf, slope, float(promised))
 
     def _try(self, step: float) -> tuple[float, np.ndarray]:
         """Move the trial: the smooth part there, and the sums of `measure`."""

@@ -12,7 +12,7 @@ from palmette.options.declare import Options, option
 from palmette.options.search import MOST_BEAM
 
 if TYPE_CHECKING:
-    from palmette.data.formats.conllu_light import Tree
+    from palmette.data.formats.conllu_light import DrawnTree
     from palmette.data.treebank import Treebank
     from palmette.estimators.parser import Parser
     from palmette.estimators.retag import Preparation
@@ -115,7 +115,7 @@ def chosen_sentences(given: str | None, n: int) -> list[int]:
     return found
 
 
-def show_trees(drawings: Sequence[tuple[str, Tree, Tree | None]], svg: str | None, draw: bool) -> None:
+def show_trees(drawings: Sequence[tuple[str, DrawnTree, DrawnTree | None]], svg: str | None, draw: bool) -> None:
     """Draw (title, tree, gold or None) into a file, in the terminal, or both."""
     if svg is not None:
         from palmette.data.files import write_whole

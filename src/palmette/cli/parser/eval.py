@@ -21,7 +21,7 @@ from palmette.errors import DataError, UsageError
 from palmette.options.declare import option
 
 if TYPE_CHECKING:
-    from palmette.data.formats.conllu_light import Tree
+    from palmette.data.formats.conllu_light import DrawnTree
     from palmette.evaluation.attachment import HasTrees
 
 WORST = 5  # sentences that are drawn if --svg gives no number
@@ -89,14 +89,14 @@ class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
         prepare = WarningPreparation(parser, preparation(parser, self.tagger, self.quiet))
         return gold, parser.parse(prepare(gold), beam=self.beam, threads=self.n_threads)
 
-    def _drawings(self, gold: HasTrees, guess: HasTrees, n: int) -> list[tuple[str, Tree, Tree | None]]:
+    def _drawings(self, gold: HasTrees, guess: HasTrees, n: int) -> list[tuple[str, DrawnTree, DrawnTree | None]]:
         """Title, guess and gold of each sentence that is to be drawn."""
         if not (self.draw or self.svg or self.sentences):
             return []
         from palmette.data.formats.conllu_light import tree_of
         from palmette.reports.tree import count_errors
 
-        found: list[tuple[str, Tree, Tree | None]] = []
+        found: list[tuple[str, DrawnTree, DrawnTree | None]] = []
         worst = self.sentences is None
         for s in _worst(gold, guess, self.draw or WORST) if worst else chosen_sentences(self.sentences, n):
             tree, right = tree_of(guess, s), tree_of(gold, s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from palmette.connect.annotations.files import stream_documents, writable
 from palmette.connect.annotations.sinks import SINKS, lines_of
-from palmette.data.convert import Seen, Work, note_columns
+from palmette.data.convert import ChunkCount, Work, note_columns
 from palmette.data.corpus import Corpus
 from palmette.data.document import Document
 from palmette.data.stream import Processed, process_file
@@ -16,7 +16,7 @@ def to_documents(work: Work, format: str) -> None:
     """Do a conversion into a format of annotators."""
     if work.to is not None:
         raise UsageError(f"{format} has spans and no tag scheme: leave {argument('to')} out")
-    seen, report = Seen(), work.report
+    seen, report = ChunkCount(), work.report
 
     def count(corpus: Corpus) -> None:
         seen(corpus)

@@ -30,7 +30,7 @@ MANY_TOKENS = 200_000  # of a file whose columns are worth threads
 SEPARATORS = {"tab": kernels.TAB, "space": kernels.RUNS, "comma": 44, "semicolon": 59, "bar": 124}
 
 
-class Layout(NamedTuple):
+class ColumnLayout(NamedTuple):
     """What each cell of a line is. None: derive it from the file.
 
     `columns`: the file's columns that templates see as 0, 1, ... (negative counts from the end); default all
@@ -47,7 +47,7 @@ class Layout(NamedTuple):
     n_columns: int | None = None
 
 
-class Cells(NamedTuple):
+class LineCells(NamedTuple):
     """The cells of N token lines."""
 
     raw: np.ndarray  # u8[]
@@ -72,7 +72,7 @@ class ColumnParser:
     def __init__(self, spec: FormatSpec, source: str) -> None:
         columns = None if spec.columns is None else tuple(map(column_number, spec.columns))
         label = None if spec.label is None else column_number(spec.label)
-        self.layout = Layout(spec.separator, columns, label, spec.has_label is not False)
+        self.layout = ColumnLayout(spec.separator, columns, label, spec.has_label is not False)
         self.source = source
         self.ragged = RaggedRows(source) if spec.ragged == "pad" else None
 
@@ -106,7 +106,7 @@ def column_number(name: str) -> int:
 
 
 def parse_columns(
-    data: bytes, layout: Layout, source: str, first_line: int = 1, ragged: RaggedRows | None = None
+    data: bytes, layout: ColumnLayout, source: str, first_line: int = 1, ragged: RaggedRows | None = None
 ) -> Corpus:
     """A corpus from the bytes of whole lines; `ragged` makes lines with another number of cells as wide as the rest."""
     lines = read_lines(data, source, first_line)
@@ -134,7 +134,7 @@ def parse_columns(
     return make_corpus(lines, cells, layout._replace(label=label), source)
 
 
-def _evened(lines: Lines, layout: Layout, ragged: RaggedRows) -> tuple[bytes, int]:
+def _evened(lines: Lines, layout: ColumnLayout, ragged: RaggedRows) -> tuple[bytes, int]:
     """The text with as many cells on all token lines, and how many these are."""
     data, between = lines.data.tobytes(), bytes([lines.separator])
     starts, ends = lines.start[lines.tokens].tolist(), lines.end[lines.tokens].tolist()
@@ -166,7 +166,7 @@ def read_lines(data: bytes, source: str, first_line: int, *, conllu: bool = Fals
     return Lines(raw, start, end, kind, tokens, end[tokens], end[tokens], 0, first_line)
 
 
-def read_cells(lines: Lines, which: np.ndarray, source: str, hint: str) -> Cells:
+def read_cells(lines: Lines, which: np.ndarray, source: str, hint: str) -> LineCells:
     """The cells of some lines; DataError at the first line that has another number of them."""
     start, end, bad, found = kernels.split_cells(
         lines.data, lines.start, lines.end, which, lines.n_columns, lines.between
@@ -176,10 +176,10 @@ def read_cells(lines: Lines, which: np.ndarray, source: str, hint: str) -> Cells
         name = {"tab": "TAB", "space": "spaces"}.get(_name_of(lines.between), _name_of(lines.between))
         message = f"{counted(found, 'column')} where {lines.n_columns} are expected (separated by {name}): {line!r}"
         raise DataError(message, file=source, line=lines.first_line + bad, hint=hint)
-    return Cells(lines.data, start, end)
+    return LineCells(lines.data, start, end)
 
 
-def make_corpus(lines: Lines, cells: Cells, layout: Layout, source: str) -> Corpus:
+def make_corpus(lines: Lines, cells: LineCells, layout: ColumnLayout, source: str) -> Corpus:
     """The corpus of the columns that a layout chooses."""
     label, features = chosen_columns(layout, cells.n_columns, source, lines.first_line + int(lines.tokens[0]))
     wanted = label if layout.labelled else None
@@ -193,7 +193,7 @@ def make_corpus(lines: Lines, cells: Cells, layout: Layout, source: str) -> Corp
     )
 
 
-def _columns(cells: Cells, which: list[int]) -> dict[int, Column]:
+def _columns(cells: LineCells, which: list[int]) -> dict[int, Column]:
     """Some columns by number; those of large files on a thread each."""
     if len(which) < 2 or cells.start.shape[1] < MANY_TOKENS:
         return {c: cells.column(c) for c in which}
@@ -203,7 +203,7 @@ def _columns(cells: Cells, which: list[int]) -> dict[int, Column]:
         return dict(zip(which, pool.map(cells.column, which), strict=True))
 
 
-def chosen_columns(layout: Layout, n_columns: int, source: str, line: int) -> tuple[int | None, list[int]]:
+def chosen_columns(layout: ColumnLayout, n_columns: int, source: str, line: int) -> tuple[int | None, list[int]]:
     """The label's column and those of the features, counted from 0."""
     label = layout.label
     for c in (*(layout.columns or ()), *(() if label is None else (label,))):

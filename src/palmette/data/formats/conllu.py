@@ -25,8 +25,8 @@ from palmette.data.corpus import (
 )
 from palmette.data.files import FilePath, shown
 from palmette.data.formats.columns import (
-    Cells,
-    Layout,
+    ColumnLayout,
+    LineCells,
     chosen_columns,
     insert_comments,
     make_corpus,
@@ -77,11 +77,11 @@ def field_number(name: str) -> int:
 def _parser(spec: FormatSpec, source: str) -> Parser:
     columns = None if spec.columns is None else tuple(map(field_number, spec.columns))
     label = None if spec.label is None else field_number(spec.label)
-    layout = Layout(columns=columns, label=label, labelled=spec.has_label is not False)
+    layout = ColumnLayout(columns=columns, label=label, labelled=spec.has_label is not False)
     return lambda data, line: parse_conllu(data, layout, source, line)
 
 
-def parse_conllu(data: bytes, layout: Layout, source: str, first_line: int = 1) -> Corpus:
+def parse_conllu(data: bytes, layout: ColumnLayout, source: str, first_line: int = 1) -> Corpus:
     """A corpus from the bytes of whole lines. Labels are written into the label's field, nowhere if it is None."""
     lines = read_lines(data, source, first_line, conllu=True)
     lines.between, lines.n_columns = kernels.TAB, len(CONLLU_FIELDS)
@@ -106,7 +106,7 @@ def _check_other_lines(lines: Lines, source: str) -> None:
         read_cells(lines, others, source, _hint())
 
 
-def _check_numbers(cells: Cells, lines: Lines, source: str) -> None:
+def _check_numbers(cells: LineCells, lines: Lines, source: str) -> None:
     """Words are numbered 1, 2, ... in each sentence."""
     offset = offsets_from_lines(lines.kind, lines.tokens)
     ids = cells.column(0)
@@ -160,7 +160,7 @@ class _TreebankReader:
     def __init__(self, source: str, labelled: bool, skip_bad: bool, max_cell: int = MAX_CELL) -> None:
         self.source, self.labelled, self.skip_bad, self.max_cell = source, labelled, skip_bad, max_cell
         columns = tuple(map(CONLLU_FIELDS.index, FIELDS))
-        self.layout = Layout(columns=(*columns, HEAD) if labelled else columns, label=DEPREL, labelled=labelled)
+        self.layout = ColumnLayout(columns=(*columns, HEAD) if labelled else columns, label=DEPREL, labelled=labelled)
         self.n_sentences = 0
         self.left_out: list[DataError] = []
 

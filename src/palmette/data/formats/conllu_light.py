@@ -34,7 +34,7 @@ class LightColumn:
 
 
 @dataclass
-class Trees:
+class LightTrees:
     """The trees of a file, under the names that a Treebank has."""
 
     source: str
@@ -54,7 +54,7 @@ class Trees:
         return self.offset.size - 1
 
 
-class Tree(NamedTuple):
+class DrawnTree(NamedTuple):
     """The tree of one sentence, to be drawn."""
 
     forms: Sequence[str]
@@ -63,15 +63,15 @@ class Tree(NamedTuple):
     relations: Sequence[str]
 
 
-def tree_of(bank: Any, s: int, tags: str = "upos") -> Tree:
+def tree_of(bank: Any, s: int, tags: str = "upos") -> DrawnTree:
     """Sentence s of a Treebank or of Trees (which have only `upos`)."""
     lo, hi = int(bank.offset[s]), int(bank.offset[s + 1])
-    tag_cells = bank.upos if isinstance(bank, Trees) else bank.column(tags)
+    tag_cells = bank.upos if isinstance(bank, LightTrees) else bank.column(tags)
     rows = [[column.types[k] for k in column.ids[lo:hi].tolist()] for column in (bank.forms, tag_cells, bank.relations)]
-    return Tree(rows[0], rows[1], bank.heads[lo:hi].tolist(), rows[2])
+    return DrawnTree(rows[0], rows[1], bank.heads[lo:hi].tolist(), rows[2])
 
 
-def read_trees(path: FilePath, spec: TextSpec = PLAIN) -> Trees:
+def read_trees(path: FilePath, spec: TextSpec = PLAIN) -> LightTrees:
     """The trees of a whole file; DataError if a sentence has none."""
     file = shown(path)
     data = read_text(path, spec)
@@ -82,7 +82,7 @@ def read_trees(path: FilePath, spec: TextSpec = PLAIN) -> Trees:
     columns = list(zip(*rows, strict=True))
     offset = np.array(sorted({0, *ends}), np.int64)
     heads = interned(columns[HEAD])
-    made = Trees(
+    made = LightTrees(
         file, offset, heads_of_cells(heads.types)[heads.ids],
         interned(columns[DEPREL]), interned(columns[FORM]), interned(columns[UPOS]), np.array(lines, np.int64),
     )  # fmt: skip

@@ -26,7 +26,8 @@ from palmette.options.spelling import named, spelt
 # Tag sets have labels that look like these: `?` for the punctuation mark, `NN|JJ` for words that annotators could not
 # decide. Unless `--partial` or `--no-partial` is given, `settle_partial` decides by the training data:
 #
-# - `A|B` is a label unless A and B are labels too. Such choices are labels if they are rare (at most one token in RARE).
+# - `A|B` is a label unless A and B are labels too. Such choices are labels if they are rare (at most one token in
+#   RARE).
 # - `?` is a label if all words with it are punctuation.
 # - Both are partial labels if they are frequent (at least LEAST tokens, and one in FREQUENT, punctuation not counted).
 # - Anything else is an error that asks for one of the two options.

@@ -38,8 +38,8 @@ from palmette.structures.hmm import (
     Context,
     Distribution,
     HiddenMarkovModel,
-    Tables,
-    Vocabulary,
+    HmmTables,
+    ObservedWords,
     count_model,
     feature_vector,
     observations,
@@ -88,8 +88,8 @@ class HMM(HmmOptions, Estimator):
 
     def _with(self, model: HiddenMarkovModel) -> HMM:
         self.labels_: list[str] = model.labels
-        self.vocabulary_: Vocabulary = model.vocabulary
-        self.tables_: Tables = model.tables
+        self.vocabulary_: ObservedWords = model.vocabulary
+        self.tables_: HmmTables = model.tables
         self.model_: ChainModel = to_chain(*model, unicode=self.unicode)
         counting = {name: getattr(self, name) for name in HiddenMarkov.__options__}
         # A tagger that reads the saved file and is trained again meets new words, and needs classes for them.

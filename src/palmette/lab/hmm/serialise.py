@@ -17,7 +17,7 @@ from palmette.errors import ModelError, UsageError
 from palmette.options.learners import HiddenMarkov
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import chain_from_parts, chain_parts
-from palmette.structures.hmm import NAME, SLACK, HiddenMarkovModel, Tables, Vocabulary
+from palmette.structures.hmm import NAME, SLACK, HiddenMarkovModel, HmmTables, ObservedWords
 
 PREFIX = "hmm."
 
@@ -31,7 +31,7 @@ class StoredHmm(NamedTuple):
 
 
 def table_specs(order: int, ends: bool) -> tuple[ArraySpec, ...]:
-    """The tables; see `Tables`."""
+    """The tables; see `HmmTables`."""
     shapes = {"start": ("Y",), "pair": ("Y", "Y"), "triple": ("Y", "Y", "Y"), "end": ("Y",), "emission": ("Y", "V")}
     absent = {"triple"} if order == 1 else set()
     absent |= set() if ends else {"end"}
@@ -74,8 +74,8 @@ def load_hmm(path: FilePath, *, copy: bool = False) -> StoredHmm:
     observed = {} if chain.encoder is None else chain.encoder.resources.observed
     if NAME not in observed:
         raise ModelError("damaged model: its vocabulary is missing", file=file)
-    vocabulary = Vocabulary(observed[NAME].known, observed[NAME].classes)
+    vocabulary = ObservedWords(observed[NAME].known, observed[NAME].classes)
     sizes = {"Y": len(chain.labels), "V": len(vocabulary)}
     found = array_specs.unpack(arrays, table_specs(params["order"], params["ends"]), sizes, file)
-    tables = Tables(*(found.get(PREFIX + name) for name in Tables._fields))  # type: ignore[arg-type]
+    tables = HmmTables(*(found.get(PREFIX + name) for name in HmmTables._fields))  # type: ignore[arg-type]
     return StoredHmm(params, HiddenMarkovModel(chain.labels, vocabulary, tables), chain)

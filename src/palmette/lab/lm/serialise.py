@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palmette.data import array_specs, model_file
-from palmette.data.array_specs import Arrays, ArraySpec, Found, Offsets, RisingWithin, if_present
+from palmette.data.array_specs import Arrays, ArraySpec, CheckedArrays, Offsets, RisingWithin, if_present
 from palmette.data.corpus import bytes_of
 from palmette.data.files import FilePath, shown
 from palmette.errors import ModelError
@@ -57,7 +57,7 @@ class NgramMeta(msgspec.Struct, kw_only=True, frozen=True):
 class WordsFirst:
     """The first V n-grams are the words, by their numbers."""
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         V = found.sizes["V"]
         return None if np.array_equal(array[:V], np.arange(V)) else "does not begin with the words"
 
@@ -68,7 +68,7 @@ class ByOrder:
 
     sizes: tuple[int, ...]
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         base = np.cumsum([0, *self.sizes])
         fits = array[-1] == base[-1] and not bool((array[1:] < array[:-1]).any())
         if not fits or not np.array_equal(array[base[:-1]], base[1:]):
@@ -82,7 +82,7 @@ class OneWordShorter:
 
     sizes: tuple[int, ...]
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         V, depth = found.sizes["V"], np.repeat(np.arange(len(self.sizes)), self.sizes)
         if bool((array[:V] != ROOT).any()) or bool((array[V:] == ROOT).any()):
             return "has a suffix that is not one word shorter than its n-gram"
@@ -93,7 +93,7 @@ class OneWordShorter:
 class NeverBegins:
     """The start of a sentence has probability 0."""
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         return None if array[BEGIN] == 0 else "has a probability for the start of a sentence"
 
 
@@ -103,7 +103,7 @@ class Words:
 
     offset: str
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         try:
             words = cut_words(array, found.arrays[self.offset])
         except UnicodeDecodeError:

@@ -17,7 +17,7 @@ from palmette.data.array_specs import (
     AddsUpTo,
     Arrays,
     ArraySpec,
-    Found,
+    CheckedArrays,
     Offsets,
     OneOwnerPerRow,
     RisingInGroups,
@@ -198,7 +198,7 @@ class LabelCodes(msgspec.Struct, frozen=True):
     owner: str
     reads: tuple[int, ...]  # of each template
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         if not array.size:
             return None
         from palmette.kernels.chain.label_context import LABEL_BITS, table_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from palmette.data.corpus import wants_exact_values
-from palmette.data.item_blocks import KEY, Rows, Split, Vectors, encode, holds_sets, is_matrix, joined
+from palmette.data.item_blocks import KEY, AttributeRows, Split, Vectors, encode, holds_sets, is_matrix, joined
 from palmette.data.item_plain import KnownNames, is_unicode, is_vector
 from palmette.errors import DataError
 from palmette.features.encode import LEXICON, Encoder
@@ -92,10 +92,10 @@ class AttributeReader:
         if read in (GROW, GENERAL) or not split.vectors:
             return read
         (ptr, att, val), z = self.actives[0], self.counts[items.FOUND]
-        own = Rows(np.diff(ptr[: len(tokens) + 1]), att[:z], val[:z] if read == VALUED else None)
+        own = AttributeRows(np.diff(ptr[: len(tokens) + 1]), att[:z], val[:z] if read == VALUED else None)
         return self._write(joined([own, *split.parts(vectors, str)]))
 
-    def _write(self, rows: Rows) -> int:
+    def _write(self, rows: AttributeRows) -> int:
         """Write attributes to the arrays of the search."""
         (ptr, att, val), z = self.actives[0], rows.att.size
         if z > self.attributes:

@@ -45,7 +45,7 @@ class ParserCompaction(msgspec.Struct, frozen=True):
         return None if self.before is None or self.after is None else 100 * (self.before - self.after)
 
 
-class Lists(NamedTuple):
+class CompactFeatures(NamedTuple):
     """Features with their weights, in the order of their keys."""
 
     keys: np.ndarray  # u64[F]
@@ -92,7 +92,7 @@ def _loses(before: float, after: float, most: float) -> bool:
     return 100 * (before - after) > most + 1e-9
 
 
-def lists_in_order(weights: Weights) -> Lists:
+def lists_in_order(weights: Weights) -> CompactFeatures:
     """The lists of a full parser."""
     start, length = lists_of(weights.table)
     places = np.flatnonzero(length)
@@ -100,10 +100,10 @@ def lists_in_order(weights: Weights) -> Lists:
     length = length[places]
     ptr = np.concatenate(([0], np.cumsum(length)))
     entry = np.arange(ptr[-1]) + np.repeat(start[places] - ptr[:-1], length)
-    return Lists(weights.table[::2][places], ptr, weights.entry[::2][entry], weights.value[1::2][entry])
+    return CompactFeatures(weights.table[::2][places], ptr, weights.entry[::2][entry], weights.value[1::2][entry])
 
 
-def worth(lists: Lists, price: float) -> Lists:
+def worth(lists: CompactFeatures, price: float) -> CompactFeatures:
     """The lists without what is not worth its bytes."""
     square = lists.weight.astype(np.float64) ** 2
     unit = price * float(np.median(square)) if square.size else 0.0
@@ -114,15 +114,15 @@ def worth(lists: Lists, price: float) -> Lists:
     return _chosen(lists, kept & (total >= unit * (FEATURE_BYTES + 2 * entries))[feature])
 
 
-def _chosen(lists: Lists, kept: np.ndarray) -> Lists:
+def _chosen(lists: CompactFeatures, kept: np.ndarray) -> CompactFeatures:
     """Some of the entries, and the features that have any."""
     length = np.bincount(lists.feature[kept], minlength=lists.keys.size)
     some = length > 0
     ptr = np.concatenate(([0], np.cumsum(length[some])))
-    return Lists(lists.keys[some], ptr, lists.action[kept], lists.weight[kept])
+    return CompactFeatures(lists.keys[some], ptr, lists.action[kept], lists.weight[kept])
 
 
-def compact_weights(lists: Lists, actions: int) -> Weights:
+def compact_weights(lists: CompactFeatures, actions: int) -> Weights:
     """Weights for parsing, in compact form."""
     size = np.abs(lists.weight)
     narrow = max(float(np.quantile(size, NARROW)) if size.size else 0.0, 1e-30) / 127
@@ -158,7 +158,7 @@ def _n_buckets(keys: np.ndarray) -> int:
     return buckets
 
 
-def _distinct(lists: Lists, buckets: int) -> Lists:
+def _distinct(lists: CompactFeatures, buckets: int) -> CompactFeatures:
     """Without features that another one of the same bucket would be taken for: of two, the one with the larger weights
     is kept. That happens to one in ten thousand."""
     weight = np.bincount(lists.feature, lists.weight.astype(np.float64) ** 2, minlength=lists.keys.size)

@@ -46,7 +46,7 @@ SHORT = 64  # words of a text whose workspace is kept
 WIDEST = 64  # beam of such a workspace
 
 
-class Kept:
+class KeptGrammar:
     """What follows from some parts of a parser, as long as it has them. relations: their names, `root` is one."""
 
     def __init__(self, parts: Sequence[Any], grammar: Grammar, relations: Sequence[str], root: str) -> None:
@@ -84,7 +84,7 @@ class ParserModel:
     settings: TreeSettings = field(default_factory=TreeSettings)
     meta: dict[str, Any] = field(default_factory=dict)  # training log, tags: plain JSON
     checkpoint: dict[str, np.ndarray] = field(default_factory=dict)  # of training; see training/tree.py
-    _kept: Kept | None = field(default=None, init=False, repr=False, compare=False)
+    _kept: KeptGrammar | None = field(default=None, init=False, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """A pickle has no workspaces: they are made again."""
@@ -123,13 +123,13 @@ class ParserModel:
         return n_actions(self.actions, self.settings)
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> KeptGrammar:
         """What is made once for all texts."""
         made, parts = self._kept, (self.templates, self.actions, self.root, self.settings)
         if made is None or not made.fits(parts):
             names = self.relations
             grammar = make_grammar(self.templates, self.actions, names, self.settings)
-            made = self._kept = Kept(parts, grammar, names, self.root)
+            made = self._kept = KeptGrammar(parts, grammar, names, self.root)
         return made
 
     def grammar(self) -> Grammar:
@@ -259,7 +259,7 @@ def _for_parsing(
 TRIES = 50  # derivations per tree that are looked at, at most: many make the same tree
 
 
-class Tree(NamedTuple):
+class ScoredTree(NamedTuple):
     score: float
     heads: np.ndarray  # i32[n]  from 0, -1: the root
     relations: np.ndarray  # i32[n]  numbers of the model's relations, -1: the root, if its relation is not chosen
@@ -267,9 +267,9 @@ class Tree(NamedTuple):
 
 def best_trees(
     model: ParserModel, grammar: Grammar, words: Words, s: int, n: int, beam: int, merge: bool
-) -> list[Tree]:
+) -> list[ScoredTree]:
     """At most n different trees of sentence s, best first."""
-    found: list[Tree] = []
+    found: list[ScoredTree] = []
     seen: set[bytes] = set()
     for tries, tree in enumerate(_all_trees(model, grammar, words, s, beam, merge)):
         spelt = tree.heads.tobytes() + tree.relations.tobytes()
@@ -281,7 +281,7 @@ def best_trees(
     return found
 
 
-def _all_trees(model: ParserModel, g: Grammar, words: Words, s: int, beam: int, merge: bool) -> Iterator[Tree]:
+def _all_trees(model: ParserModel, g: Grammar, words: Words, s: int, beam: int, merge: bool) -> Iterator[ScoredTree]:
     """Trees, best first; the same tree may occur again."""
     size = int(words.offset[s + 1] - words.offset[s])
     how = SearchOptions(beam, merge, STANDARD)
@@ -290,7 +290,7 @@ def _all_trees(model: ParserModel, g: Grammar, words: Words, s: int, beam: int, 
         heads, relations = np.full((beam, size), -1, np.int32), np.full((beam, size), -1, np.int32)
         scores = np.zeros(beam)
         for k in range(list_parses(workspace, g, model.weights, words, s, how, heads, relations, scores)):
-            yield Tree(float(scores[k]), heads[k], relations[k])
+            yield ScoredTree(float(scores[k]), heads[k], relations[k])
         return
     edges, scores, word, last, roots, first_shift = forest(workspace, g, model.weights, words, s, how)
     graph = Hypergraph()
@@ -302,7 +302,7 @@ def _all_trees(model: ParserModel, g: Grammar, words: Words, s: int, beam: int, 
         yield _tree(found, g, word, size)
 
 
-def _tree(found: Derivation, g: Grammar, word: np.ndarray, n: int) -> Tree:
+def _tree(found: Derivation, g: Grammar, word: np.ndarray, n: int) -> ScoredTree:
     heads, relations = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
     for edge in found.edges():
         action, under, over = edge.label
@@ -312,4 +312,4 @@ def _tree(found: Derivation, g: Grammar, word: np.ndarray, n: int) -> Tree:
             heads[child], relations[child] = head, g.relation[action]
         elif over >= 0:
             relations[word[over]] = action  # of the last edge: the relation of the root
-    return Tree(found.score, heads, relations)
+    return ScoredTree(found.score, heads, relations)

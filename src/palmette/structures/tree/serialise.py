@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from palmette.data import array_specs, model_file
-from palmette.data.array_specs import Arrays, ArraySpec, Found
+from palmette.data.array_specs import Arrays, ArraySpec, CheckedArrays
 from palmette.data.files import FilePath, shown
 from palmette.data.treebank import FIELDS
 from palmette.errors import DataError, ModelError, UsageError
@@ -68,7 +68,7 @@ class FeatureLists:
 
     entries: str
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         places = array.size // 2
         if array.size % 2 or places & (places - 1) or places < 2 or not (array[::2] == 0).any():
             return "is not a table of features: its places are not a power of two, or none is free"
@@ -89,7 +89,7 @@ class ActionWeights:
 
     actions: str  # the size that is their number
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         if array.size % 2 or array.size < 2:
             return "is not a list of pairs"
         if (array[::2] < 0).any() or (array[::2] >= found.sizes[self.actions]).any():
@@ -104,14 +104,14 @@ PARSER_SPECS = (
 
 
 @dataclass(frozen=True)
-class Buckets:
+class ListBuckets:
     """Buckets of compact lists of weights, one after the other, which cover all of the array; see
     kernels/tree/small.py."""
 
     start: str  # the array of their first bytes
     actions: str  # the size that is the number of actions
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         start, actions = found.arrays[self.start], found.sizes[self.actions]
         if start.size < 2 or start[0] != 0 or start[-1] != array.size or (start[1:] <= start[:-1]).any():
             return f"is not divided into buckets by {self.start!r}"
@@ -123,7 +123,7 @@ class Buckets:
 # Of a compact parser
 SMALL_SPECS = (
     ArraySpec("small.start", np.int32, ("bucket ends",), low=0),
-    ArraySpec("small.lists", np.uint8, ("list bytes",), rules=(Buckets("small.start", "actions"),)),
+    ArraySpec("small.lists", np.uint8, ("list bytes",), rules=(ListBuckets("small.start", "actions"),)),
     ArraySpec("small.step", np.float32, (2,), low=0.0, finite=True),
 )
 
@@ -135,7 +135,7 @@ class TrainedLists:
 
     actions: str  # the array of the entries' actions
 
-    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+    def fault(self, array: NDArray[Any], found: CheckedArrays) -> str | None:
         places, action = array.size // 2, found.arrays[self.actions]
         if array.size % 2 or places & (places - 1) or places < 2 or not (array[::2] == 0).any():
             return "is not a table of features: its places are not a power of two, or none is free"

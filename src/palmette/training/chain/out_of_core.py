@@ -21,7 +21,7 @@ from palmette.data.corpus import Attributes, Column, Corpus
 from palmette.data.labels.mask import check_fully_known, mark_partial_labels, training_mask
 from palmette.data.labels.schemes import Transitions
 from palmette.data.scratch import Scratch, shown_size
-from palmette.data.sources import Source
+from palmette.data.sources import PieceSource
 from palmette.data.stream import map_in_order
 from palmette.errors import counted
 from palmette.features.counting import index_of
@@ -196,7 +196,11 @@ class _Settled(NamedTuple):
 
 
 def fit_out_of_core(
-    source: Source, begun: tuple[Corpus, Iterable[Any]], dev: Corpus | None, request: TrainRequest, scratch: Scratch
+    source: PieceSource,
+    begun: tuple[Corpus, Iterable[Any]],
+    dev: Corpus | None,
+    request: TrainRequest,
+    scratch: Scratch,
 ) -> tuple[ChainModel, TrainResult]:
     """Train a chain on a source. `begun`: its first block, and the pieces that follow."""
     check_compiled("training")

@@ -11,7 +11,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.scratch import Scratch, shown_size
-from palmette.data.sources import Source
+from palmette.data.sources import PieceSource
 from palmette.data.stream import map_in_order
 from palmette.errors import DataError, counted
 from palmette.features.counting import AttributeCounts
@@ -72,7 +72,7 @@ class WordHashes:
 class Survey:
     """What the first pass finds. The label cells of all tokens are in a scratch file, as numbers of the digest."""
 
-    def __init__(self, source: Source, encoder: Encoder | None, unicode: str, scratch: Scratch) -> None:
+    def __init__(self, source: PieceSource, encoder: Encoder | None, unicode: str, scratch: Scratch) -> None:
         self.source, self.encoder, self.unicode, self.scratch = source, encoder, unicode, scratch
         self.digest = LabelDigest(source.name)
         self.labels = scratch.file()

@@ -134,7 +134,7 @@ ZERO_PASSES = 3  # from zero, to find the range of weights; see docs/grammatical
 SAME_COLUMNS = "development data needs the columns of the training data"
 
 
-class Task(NamedTuple):
+class ClassifierTask(NamedTuple):
     """Data and options of one training."""
 
     corpus: Corpus
@@ -166,7 +166,7 @@ class Prepared(NamedTuple):
     tables: Views
 
 
-def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
+def fit_classifier(task: ClassifierTask) -> tuple[ClassifierModel, TrainResult]:
     """Train a classifier."""
     check_compiled("training")
     _check(task)
@@ -192,7 +192,7 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
     return model, outcome
 
 
-def _prepare(task: Task) -> Prepared:
+def _prepare(task: ClassifierTask) -> Prepared:
     settings = task.settings
     before = task.resume.feature_index if task.resume is not None else None
     if task.chunker is not None:
@@ -213,7 +213,7 @@ def _prepare(task: Task) -> Prepared:
     return Prepared(collected, data, held_out, views, tables)
 
 
-def _new_learning(task: Task, prepared: Prepared, evaluate: bool = True) -> LatentLearning:
+def _new_learning(task: ClassifierTask, prepared: Prepared, evaluate: bool = True) -> LatentLearning:
     """A learner with weights of zero."""
     settings, tables = task.settings, prepared.tables
     adaptive = settings.training(task.y.size).rule.spread > 0
@@ -224,7 +224,7 @@ def _new_learning(task: Task, prepared: Prepared, evaluate: bool = True) -> Late
     return kind(tables, weights, prepared.data, settings, on_dev, task.n_threads)
 
 
-def _range_from_zero(task: Task, prepared: Prepared) -> tuple[TrainResult, float]:
+def _range_from_zero(task: ClassifierTask, prepared: Prepared) -> tuple[TrainResult, float]:
     """The range of weights after a short training from zero with the same settings and data: the largest weight."""
     passes = min(ZERO_PASSES, task.settings.n_passes())
     outcome = train_epochs(_new_learning(task, prepared, False), task.settings.seed, passes, EpochLog())
@@ -233,7 +233,7 @@ def _range_from_zero(task: Task, prepared: Prepared) -> tuple[TrainResult, float
     return outcome, size or 1.0
 
 
-def _start(task: Task, prepared: Prepared, size: float | None) -> tuple[LatentLearning, EpochLog]:
+def _start(task: ClassifierTask, prepared: Prepared, size: float | None) -> tuple[LatentLearning, EpochLog]:
     """A learner with its initial weights, and the log that it continues."""
     learning, old = _new_learning(task, prepared), task.resume
     done, best = [], None
@@ -254,7 +254,7 @@ def _start(task: Task, prepared: Prepared, size: float | None) -> tuple[LatentLe
     return learning, EpochLog(task.settings.patience, task.progress, done, best, window=task.settings.stop_rule())
 
 
-def _check_finite(weights: Weights, task: Task) -> None:
+def _check_finite(weights: Weights, task: ClassifierTask) -> None:
     """DataError if the weights have overflowed, as steps that are found with the same weights can make them."""
     if all(np.isfinite(block).all() for block in (weights.end, weights.pair, weights.one.w)):
         return
@@ -263,7 +263,9 @@ def _check_finite(weights: Weights, task: Task) -> None:
     raise DataError("the weights have overflowed", file=task.corpus.source, hint=hint)
 
 
-def _model(task: Task, prepared: Prepared, outcome: TrainResult, state: dict[str, np.ndarray]) -> ClassifierModel:
+def _model(
+    task: ClassifierTask, prepared: Prepared, outcome: TrainResult, state: dict[str, np.ndarray]
+) -> ClassifierModel:
     """The model of a training. Without a checkpoint, attributes without weights are dropped."""
     collected, weights = prepared.collected, outcome.best
     feature_index, names = collected.feature_indexes[1], None
@@ -283,7 +285,7 @@ def _model(task: Task, prepared: Prepared, outcome: TrainResult, state: dict[str
     return model
 
 
-def _warn_of_size(task: Task, n_weights: int) -> None:
+def _warn_of_size(task: ClassifierTask, n_weights: int) -> None:
     size = n_weights * (4 if task.settings.estimator == "last" else 12)
     if size > LARGE:
         logger.warning(
@@ -292,7 +294,7 @@ def _warn_of_size(task: Task, n_weights: int) -> None:
         )
 
 
-def _check(task: Task) -> None:
+def _check(task: ClassifierTask) -> None:
     check_templates(task.encoder)
     check_columns(task.corpus, task.encoder, no_pos())
     for sign, name in zip((-1, 1), task.classes, strict=True):
