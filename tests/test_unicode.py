@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette import HMM, Classifier, LanguageModel, Parser, Tagger
-from palmette.data.corpus import column_of_strings
+from palmette.data.corpus import column_of_strings, perhaps_not_nfc
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
-from palmette.data.text import doubtful, nfc
+from palmette.data.text import nfc
 from palmette.features.resources import read_clusters, read_lexicon
 
 ACCENTS = "aé\u0301e\u0300ñn\u0303Åà\u0327ệ각ᄀ\u1100\u1161\u11a8\ufb1dя漢"
@@ -61,7 +61,7 @@ def test_bytes_show_what_is_in_nfc(cells: list[str]) -> None:
     """No string that NFC changes is taken for one in NFC; ASCII and Latin-1 are never looked at."""
     cells = [cell for cell in dict.fromkeys(cells) if cell.isprintable()]
     column = column_of_strings(cells)
-    found = set(doubtful(column.data, column.start, column.end).tolist())
+    found = set(perhaps_not_nfc(column.data, column.start, column.end).tolist())
     assert {k for k, cell in enumerate(cells) if normalize("NFC", cell) != cell} <= found
     assert not any(cells[k].isascii() or max(cells[k]) < "\u0300" for k in found)
     assert [nfc(cell) for cell in cells] == [normalize("NFC", cell) for cell in cells]

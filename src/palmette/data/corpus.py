@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.labels.numbers import LabelNumbers
-from palmette.data.text import NFC, TextSpec, doubtful, nfc
+from palmette.data.text import NFC, TextSpec, nfc
 from palmette.errors import DataError
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.core.index import FeatureIndex
@@ -25,6 +25,17 @@ from palmette.options.spelling import spelt
 if TYPE_CHECKING:
     from palmette.data.document import Document
     from palmette.data.notes import Notes
+
+
+FIRST_BYTE = 0xCC  # the first byte of U+0300 in UTF-8; what begins with a lower one, and ASCII, is in NFC
+
+
+def perhaps_not_nfc(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Numbers of the strings of UTF-8, bytes start..end of data, that may not be in NFC."""
+    if not data.size or data.max() < FIRST_BYTE:
+        return np.zeros(0, np.int64)
+    high = np.append(np.flatnonzero(data >= FIRST_BYTE), data.size)
+    return np.flatnonzero(high[np.searchsorted(high, start)] < end)
 
 
 class Column(msgspec.Struct, eq=False, dict=True):
@@ -53,7 +64,7 @@ class Column(msgspec.Struct, eq=False, dict=True):
     def _other_nfc(self) -> Column | None:
         """The column in NFC; None if it is that itself: a reference to itself would keep its arrays in memory."""
         changed: dict[int, str] = {}
-        for t in doubtful(self.data, self.start, self.end).tolist():
+        for t in perhaps_not_nfc(self.data, self.start, self.end).tolist():
             text = self.data[self.start[t] : self.end[t]].tobytes().decode()
             if (made := nfc(text)) != text:
                 changed[t] = made

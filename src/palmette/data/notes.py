@@ -25,7 +25,9 @@ class Event(NamedTuple):
 KINDS: dict[str, Event] = {
     "rejected": Event("lost", "document", "left out: its answer is reject", "left out: their answer is reject"),
     "ignored": Event("lost", "document", "left out: its answer is ignore", "left out: their answer is ignore"),
-    "unannotated": Event("lost", "document", "left out: nobody has annotated it", "left out: nobody has annotated them"),
+    "unannotated": Event(
+        "lost", "document", "left out: nobody has annotated it", "left out: nobody has annotated them"
+    ),
     "predicted": Event("lost", "document", "left out: annotated by a model only"),
     "outside": Event("lost", "span", "dropped: its offsets are not in the text", "dropped: offsets not in the text"),
     "empty": Event("lost", "span", "dropped: empty, or only white space"),

@@ -16,8 +16,6 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, BinaryIO, cast
 
-import numpy as np
-
 from palmette.data.files import BLOCK, FilePath, read_blocks, shown, write_whole
 from palmette.errors import DataError
 from palmette.options.declare import OptionError, Value, option
@@ -30,7 +28,6 @@ from palmette.options.spelling import argument, spelt
 # already, and finding that out is nearly free: characters below U+0300 are, which bytes show.
 
 NFC, NONE = "nfc", "none"
-FIRST_BYTE = 0xCC  # the first byte of U+0300 in UTF-8; what begins with a lower one, and ASCII, is in NFC
 
 
 def nfc(text: str) -> str:
@@ -45,14 +42,6 @@ def nfc(text: str) -> str:
 def in_form(texts: Iterable[str], form: str) -> list[str]:
     """Strings in a form, NFC or NONE."""
     return list(map(nfc, texts)) if form == NFC else list(texts)
-
-
-def doubtful(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Numbers of the strings of UTF-8, bytes start..end of data, that may not be in NFC."""
-    if not data.size or data.max() < FIRST_BYTE:
-        return np.zeros(0, np.int64)
-    high = np.append(np.flatnonzero(data >= FIRST_BYTE), data.size)
-    return np.flatnonzero(high[np.searchsorted(high, start)] < end)
 
 
 logger = logging.getLogger(__name__)
