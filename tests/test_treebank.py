@@ -15,7 +15,7 @@ from palmette.data.formats.conllu import read_treebank, stream_treebank, treeban
 from palmette.data.tree_checks import BROKEN, PROBLEMS, UNKNOWN, faults
 from palmette.data.treebank import FIELDS, treebank_from_sentences
 from palmette.errors import DataError, UsageError
-from palmette.kernels.io.splice import splice
+from palmette.kernels.io.columns import splice
 
 SAMPLE = (
     "# newdoc\n"

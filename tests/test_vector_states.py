@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from palmette.kernels.core.compile import kernel
-from palmette.kernels.core.vector_states import add_attribute_rows, add_scaled_rows, best_previous
+from palmette.kernels.core.vector import add_attribute_rows, add_scaled_rows, best_previous
 
 pytestmark = pytest.mark.jit
 

@@ -21,9 +21,7 @@ import numpy as np
 from palmette.data.scratch import Scratch, ScratchFile
 from palmette.errors import UsageError, counted
 from palmette.features.encode import of_sorted_keys
-from palmette.kernels.core.counts import add_counts, take_counts
-from palmette.kernels.core.index import FeatureIndex, hash_index
-from palmette.kernels.core.table import add_all
+from palmette.kernels.core.table import FeatureIndex, add_all, add_counts, hash_index, take_counts
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import named
 

@@ -20,16 +20,14 @@ from palmette.features.hashed_atoms import TypeMemo, hash_optional
 from palmette.features.resources import Resources, match
 from palmette.features.templates import LABEL_CONTEXT, Macro, Template, TemplateSet, outside
 from palmette.kernels.core.hashing import hash_pieces
-from palmette.kernels.core.index import FeatureIndex, hash_index, sorted_index
-from palmette.kernels.core.table import add_all, renumbered
+from palmette.kernels.core.table import FeatureIndex, add_all, hash_index, renumbered, sorted_index
 from palmette.kernels.encode import encode as kernels
-from palmette.kernels.encode.forms import FIRST, HERE, LAST, Cells, Program
-from palmette.kernels.encode.spell import Pieces, Texts, spell
+from palmette.kernels.encode.encode import FIRST, HERE, LAST, AttributeTexts, Program, TemplateCells, Texts, spell
 from palmette.kernels.io.columns import join_types
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import spelt
 
-# Feature indexes in their two forms (kernels/core/index.py): sorting, growing, dropping attributes.
+# Feature indexes in their two forms (kernels/core/table.py): sorting, growing, dropping attributes.
 
 PER_BUCKET = 4
 MOST_BITS = 31
@@ -209,7 +207,7 @@ class Encoder:
         """A column of the corpus as templates see it."""
         return corpus.columns[c].in_form(self.unicode)
 
-    def cells(self, corpus: Corpus) -> Cells:
+    def cells(self, corpus: Corpus) -> TemplateCells:
         """The hashes of every view of the corpus' types."""
         ids = [self.column(corpus, c).ids for c in range(self.n_columns)]
         hashed = {c: self._hashed(c, self.column(corpus, c)) for c in self._memos}
@@ -233,7 +231,7 @@ class Encoder:
         if not ids:
             ids = [np.zeros(corpus.n_tokens, np.int32)]
         empty = [np.zeros(0, np.uint64)]
-        return Cells(
+        return TemplateCells(
             np.stack(ids), np.array(column_of, np.int32), start,
             np.concatenate(hashes or empty), np.concatenate(powers or empty),
         )  # fmt: skip
@@ -288,14 +286,16 @@ class Encoder:
             np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
         )
 
-    def spell(self, order: int, corpus: Corpus, cells: Cells, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def spell(
+        self, order: int, corpus: Corpus, cells: TemplateCells, first: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Bytes and offsets of the strings of the attributes that first occurred at `first`."""
         texts = self._cell_texts(corpus)
-        pieces = Pieces(texts, *self._literal_texts(order))
+        pieces = AttributeTexts(texts, *self._literal_texts(order))
         return spell(self.programs[order], cells, corpus.offset, first, pieces)
 
     def encode(
-        self, order: int, cells: Cells, offset: np.ndarray, feature_index: FeatureIndex, grow: bool
+        self, order: int, cells: TemplateCells, offset: np.ndarray, feature_index: FeatureIndex, grow: bool
     ) -> tuple[np.ndarray, np.ndarray, FeatureIndex, np.ndarray]:
         """(ptr, att, feature_index, first) of one order; see the kernel."""
         program = self.programs[order]

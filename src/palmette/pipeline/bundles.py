@@ -21,8 +21,8 @@ from palmette.kernels.bundle.forms import Bundles, PartWeights, SmallWeights
 from palmette.kernels.bundle.tag import list_bundles, tag_bundles
 from palmette.kernels.bundle.train import train_bundles
 from palmette.kernels.chain.forms import Active
-from palmette.kernels.core.index import FeatureIndex
-from palmette.kernels.encode.forms import HERE
+from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.encode.encode import HERE
 from palmette.structures.chain.data import ONES, Collected
 from palmette.structures.chain.session_rooms import PLAIN, AttributeReader, CellReader, reader_for
 from palmette.structures.training_log import Epoch

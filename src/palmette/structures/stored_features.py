@@ -29,7 +29,7 @@ from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
 from palmette.features.templates import parse, to_text
 from palmette.kernels.core.hashing import hash_pieces, mixed_all
-from palmette.kernels.core.index import FeatureIndex, find_all, hash_index, sorted_index
+from palmette.kernels.core.table import FeatureIndex, find_all, hash_index, sorted_index
 from palmette.kernels.io.columns import join_types
 
 Name = Annotated[str, msgspec.Meta(min_length=1)]

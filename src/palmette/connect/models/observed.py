@@ -10,7 +10,7 @@ import numpy as np
 
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.double import DoubleWeights
-from palmette.kernels.core.index import FeatureIndex
+from palmette.kernels.core.table import FeatureIndex
 from palmette.structures.chain.imported.model import (
     Imported,
     ImportedModel,

@@ -23,7 +23,7 @@ from palmette.data.stream import Cut, after_blank_line
 from palmette.data.text import check_utf8, n_line_ends
 from palmette.errors import DataError, UsageError, counted
 from palmette.kernels.io import columns as kernels
-from palmette.kernels.io.splice import splice
+from palmette.kernels.io.columns import splice
 from palmette.options.spelling import spelt
 
 MANY_TOKENS = 200_000  # of a file whose columns are worth threads

@@ -46,8 +46,7 @@ from palmette.data.tree_checks import UNKNOWN, Fault, faults, heads_of_cells
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of, without_trees
 from palmette.errors import DataError, UsageError
 from palmette.kernels.io import columns as kernels
-from palmette.kernels.io.columns import BLANK_LINE
-from palmette.kernels.io.splice import splice
+from palmette.kernels.io.columns import BLANK_LINE, splice
 from palmette.options.spelling import named
 
 logger = logging.getLogger(__name__)

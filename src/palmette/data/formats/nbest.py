@@ -24,7 +24,7 @@ from palmette.data.formats.jsonl import TAGS
 from palmette.data.formats.labelling import SCORE, RowTexts, check_labels
 from palmette.data.formats.registry import load_format
 from palmette.errors import UsageError
-from palmette.kernels.io.lists import NEWLINE, Listed, Pieces, paste_blocks, paste_columns
+from palmette.kernels.io.lists import NEWLINE, Listed, ListTexts, paste_blocks, paste_columns
 
 NBEST, PROBABILITY = "nbest", "probability"
 NOTHING = "_"  # in place of the label of a candidate that does not exist
@@ -75,12 +75,12 @@ def _side_by_side(writer: NBestWriter, corpus: Corpus, lists: Lists) -> Iterator
         yield paste_columns(own, _listed(part), headings, labels, writer.n).tobytes()
 
 
-def _parts(rows: RowTexts, lists: Lists) -> Iterator[tuple[Pieces, LabelLists]]:
+def _parts(rows: RowTexts, lists: Lists) -> Iterator[tuple[ListTexts, LabelLists]]:
     """Lists with the rows of their tokens."""
     done = 0
     for part in lists:
         last = done + int(part.offset[-1])
-        yield Pieces(rows.data, rows.start[done:last], rows.end[done:last]), part
+        yield ListTexts(rows.data, rows.start[done:last], rows.end[done:last]), part
         done = last
 
 
@@ -88,7 +88,7 @@ def _listed(part: LabelLists) -> Listed:
     return Listed(part.offset, part.labels, part.found)
 
 
-def _headings(part: LabelLists, forms: Sequence[str], numbers: Sequence[np.ndarray]) -> Pieces:
+def _headings(part: LabelLists, forms: Sequence[str], numbers: Sequence[np.ndarray]) -> ListTexts:
     """The lines before candidates: of a sentence with n of them the form n, filled with its numbers (of all candidates
     the first, then of all the second). As many lines are a piece as there are kinds of numbers."""
     there = np.arange(part.scores.shape[1]) < part.found[:, None]  # bool[S, K]
@@ -97,12 +97,12 @@ def _headings(part: LabelLists, forms: Sequence[str], numbers: Sequence[np.ndarr
     text = "".join([forms[n] for n in part.found.tolist()]) % tuple(values.tolist())
     data = np.frombuffer(text.encode() + b"\n", np.uint8)
     end = np.flatnonzero(data[:-1] == NEWLINE)[len(numbers) - 1 :: len(numbers)] + 1
-    return Pieces(data, np.append(0, end[:-1]), end)
+    return ListTexts(data, np.append(0, end[:-1]), end)
 
 
-def _pieces(texts: Sequence[str]) -> Pieces:
+def _pieces(texts: Sequence[str]) -> ListTexts:
     data, offset = bytes_of(texts)
-    return Pieces(data, offset[:-1].copy(), offset[1:].copy())
+    return ListTexts(data, offset[:-1].copy(), offset[1:].copy())
 
 
 def _objects(writer: NBestWriter, corpus: Corpus, lists: Lists) -> Iterator[bytes]:

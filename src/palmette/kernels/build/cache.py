@@ -8,7 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from palmette.kernels.core.ownership import is_own, read_own, user_cache
+from palmette.kernels.core.sources import is_own, read_own, user_cache
 
 
 def cache_folder() -> Path | None:

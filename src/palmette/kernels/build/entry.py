@@ -19,8 +19,7 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.core.compiler_lock import global_compiler_lock
 
-from palmette.kernels.core.jit import PART
-from palmette.kernels.core.numba_types import compiler_type, compiler_types
+from palmette.kernels.core.jit import PART, compiler_type, compiler_types
 from palmette.kernels.core.signature import BOOL, FLOAT, Signature, StructType, signature_of
 from palmette.kernels.core.types import ArrayType
 

@@ -117,7 +117,7 @@ def _compiling() -> Iterator[None]:
 def _builder_hash() -> str:
     """Of what makes objects, apart from the kernels' own sources."""
     digest = hashlib.sha256()
-    for name in ("build/entry.py", "core/jit.py", "core/numba_types.py"):
+    for name in ("build/entry.py", "core/jit.py"):
         digest.update((FOLDER / name).read_bytes())
     return digest.hexdigest()
 

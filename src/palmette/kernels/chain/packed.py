@@ -17,7 +17,7 @@ from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import kernel, part
 from palmette.kernels.core.prefetch import fetch_item
 from palmette.kernels.core.types import F32, F64, I8_2D, I32, struct
-from palmette.kernels.core.vector_states import add_scaled_rows
+from palmette.kernels.core.vector import add_scaled_rows
 
 
 @struct

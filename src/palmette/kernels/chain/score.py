@@ -17,8 +17,7 @@ from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Ga
 from palmette.kernels.chain.local import normalise
 from palmette.kernels.chain.skipping import fill_tops
 from palmette.kernels.core.compile import inline, part
-from palmette.kernels.core.vector import add_run, fetch_early
-from palmette.kernels.core.vector_states import add_attribute_rows
+from palmette.kernels.core.vector import add_attribute_rows, add_run, fetch_early
 
 
 @inline

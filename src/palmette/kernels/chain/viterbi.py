@@ -17,8 +17,7 @@ import numpy as np
 from palmette.kernels.chain.forms import Chain, Trellis
 from palmette.kernels.chain.skipping import best_by_bounds, came_from_by_bounds
 from palmette.kernels.core.compile import inline, part
-from palmette.kernels.core.vector import max_four
-from palmette.kernels.core.vector_states import best_previous
+from palmette.kernels.core.vector import best_previous, max_four
 
 RESCALE = 64
 

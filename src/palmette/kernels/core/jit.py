@@ -11,10 +11,28 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba import types
 
-from palmette.kernels.core.numba_types import compiler_types
-from palmette.kernels.core.signature import StructType, leaves, signature_of
+from palmette.kernels.core.signature import BOOL, FLOAT, INT, Signature, StructType, leaves, signature_of
 from palmette.kernels.core.types import ArrayType
+
+SCALARS = {INT: types.int64, FLOAT: types.float64, BOOL: types.boolean, None: types.none}
+
+
+def compiler_type(kind: Any) -> Any:
+    """Numba's type for a type of core/signature.py."""
+    if isinstance(kind, ArrayType):
+        item = getattr(types, kind.dtype if kind.dtype != "bool" else "boolean")
+        return types.Array(item, kind.ndim, "C", kind.readonly)
+    if isinstance(kind, StructType):
+        return types.BaseTuple.from_types([compiler_type(own) for _, own in kind.fields], kind.cls)
+    return SCALARS[kind]
+
+
+def compiler_types(signature: Signature) -> tuple[Any, ...]:
+    """Numba's types for the arguments of a kernel."""
+    return tuple(compiler_type(kind) for _, kind in signature.arguments)
+
 
 logger = logging.getLogger(__name__)
 

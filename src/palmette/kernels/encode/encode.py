@@ -1,21 +1,172 @@
 """Evaluation of templates on integers: from tokens to attribute numbers.
 
 A template alternates literals and cells; its key is the composed hash of the string that CRF++
-would build. The arrays are in `forms.py`; templates of two words have their own way (`pairs.py`).
+would build. Templates of two words are encoded separately (`Pairs`).
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import mixed
-from palmette.kernels.core.index import FeatureIndex, bucket_of, fetch_early, find_sorted
 from palmette.kernels.core.prefetch import fetch_item
-from palmette.kernels.core.table import ABSENT, find, find_or_add, grown
-from palmette.kernels.core.types import F32, I32, I64, U64
-from palmette.kernels.encode.forms import FIRST, HERE, UNKNOWN, Cells, Chunk, Memo, Program, Range
-from palmette.kernels.encode.pairs import Pairs, compose_pairs, make_pairs
+from palmette.kernels.core.table import (
+    ABSENT,
+    FeatureIndex,
+    bucket_of,
+    fetch_early,
+    find,
+    find_or_add,
+    find_sorted,
+    grown,
+)
+from palmette.kernels.core.types import F32, I32, I32_2D, I64, U8, U64, U64_2D, Bytes, struct
+
+HERE, FIRST, LAST = 0, 1, 2  # the token that a macro's row is relative to
+UNKNOWN = -2  # an attribute that has not been looked up
+
+
+@struct
+class Program(NamedTuple):
+    """T templates of one order, M macros, R the largest distance past an edge."""
+
+    macro: I32  # [T+1]   macros of template t: macro[t]..macro[t+1]
+    row: I32  # [M]       which token
+    anchor: I32  # [M]    HERE, FIRST or LAST
+    sight: I32  # [M]     which view of a column (a row of Cells.column)
+    before_hash: U64  # [M] the literal before the macro
+    before_power: U64  # [M]
+    tail_hash: U64  # [T] the literal after the last macro
+    tail_power: U64  # [T]
+    edge_hash: U64_2D  # [V, 2R+1] cells outside the sentence, index R + distance
+    edge_power: U64_2D  # [V, 2R+1]
+    skip: int  # tokens of a sentence that get no attribute: 0 for labels, 1 for pairs, 2 for triples
+
+
+@struct
+class TemplateCells(NamedTuple):
+    """V views (a column through an atom) of C columns of N tokens."""
+
+    ids: I32_2D  # [C, N]
+    column: I32  # [V]    the column of a view
+    start: I64  # [V+1]   start of a view's types in hash and power
+    hash: U64  # [sum of types]
+    power: U64  # [sum of types]  0 where the atom is absent
+
+
+class KeyMemo(NamedTuple):
+    """Memoised attributes of templates. The attribute of a template is a function of its cells; a template with few
+    combinations of cells (a single cell, two or three parts of speech) has a place for each of them. Each distance
+    outside the sentence counts as one more type."""
+
+    start: I64  # [T]     the first place of a template, -1: it has too many combinations
+    factor: I64  # [M]    of a macro's cell in the number of the place
+    attribute: I32  # [places]  UNKNOWN, ABSENT or a number
+
+
+class Chunk(NamedTuple):
+    """Workspace for the tokens of some sentences."""
+
+    out: I32_2D  # [tokens, T]  attributes, ABSENT where a template does not fire
+    token: I64  # [tokens]   of one template: the tokens whose attribute is not in the memo,
+    sentence: I64  # [tokens]  their sentences,
+    key: U64  # [tokens]     their keys
+    place: I64  # [tokens]   and their places in the memo, -1: none
+
+
+class TokenRange(NamedTuple):
+    """Sentences first..last - 1 of a corpus."""
+
+    offset: I64  # [S+1]
+    first: int
+    last: int
+
+
+# Templates of two cells with too many combinations for a memo, such as pairs of words: what each type adds to a key is
+# computed once, so that a key takes one multiplication.
+
+
+class Pairs(NamedTuple):
+    """What the cells of templates of two cells add to a key, for those that are not memoised (pairs of words). The key
+    of a template with the cells a, b is hash(a) * power(b) + hash(b): a counts from first[m], b from first[m + 1]. Each
+    distance outside the sentence counts as one more type."""
+
+    first: I64  # [M]     the first place of a macro, -1: it is not of such a template
+    hash: U64  # [places]  with the literals beside the cell
+    power: U64  # [places]  0 where the atom is absent
+
+
+@part
+def make_pairs(p: Program, c: TemplateCells, memo: KeyMemo) -> Pairs:
+    firsts = np.full(p.row.size, -1, np.int64)
+    E = p.edge_hash.shape[1]
+    total = 0
+    for t in range(p.macro.size - 1):
+        m = p.macro[t]
+        if memo.start[t] < 0 and p.macro[t + 1] - m == 2 and p.anchor[m] == HERE and p.anchor[m + 1] == HERE:
+            for k in range(m, m + 2):
+                firsts[k] = total
+                total += c.start[p.sight[k] + 1] - c.start[p.sight[k]] + E
+    hashes, powers = np.empty(total, np.uint64), np.empty(total, np.uint64)
+    for t in range(p.macro.size - 1):
+        for m in range(p.macro[t], p.macro[t + 1]):
+            if firsts[m] < 0:
+                continue
+            v = p.sight[m]
+            types = c.start[v + 1] - c.start[v]
+            last = m + 1 == p.macro[t + 1]
+            tail_hash, tail_power = (p.tail_hash[t], p.tail_power[t]) if last else (np.uint64(0), np.uint64(1))
+            for k in range(types + E):
+                by = c.power[c.start[v] + k] if k < types else p.edge_power[v, k - types]
+                piece = c.hash[c.start[v] + k] if k < types else p.edge_hash[v, k - types]
+                hashes[firsts[m] + k] = (p.before_hash[m] * by + piece) * tail_power + tail_hash
+                powers[firsts[m] + k] = p.before_power[m] * by * tail_power
+    return Pairs(firsts, hashes, powers)
+
+
+@inline
+def _cell_at(ids: np.ndarray, j: int, lo: int, hi: int, outside: int) -> int:
+    """The type of token j; `outside`: the number of the edge itself."""
+    if lo <= j < hi:
+        return int(ids[j])
+    return outside + (j - lo if j < lo else j - hi + 1)
+
+
+@part
+def compose_pairs(
+    p: Program, c: TemplateCells, text: TokenRange, t: int, pairs: Pairs, x: FeatureIndex, r: Chunk
+) -> int:
+    """Compute the keys of template t of two cells. Returns how many tokens have one; their places in the table are
+    prefetched."""
+    offset, base, skip, m, R = text.offset, text.offset[text.first], p.skip, p.macro[t], p.edge_hash.shape[1] // 2
+    va, vb = p.sight[m], p.sight[m + 1]
+    ids_a, ids_b, row_a, row_b = c.ids[c.column[va]], c.ids[c.column[vb]], np.int64(p.row[m]), np.int64(p.row[m + 1])
+    edge_a, edge_b = c.start[va + 1] - c.start[va] + R, c.start[vb + 1] - c.start[vb] + R
+    hash_a, power_a = pairs.hash[pairs.first[m] :], pairs.power[pairs.first[m] :]
+    hash_b, power_b = pairs.hash[pairs.first[m + 1] :], pairs.power[pairs.first[m + 1] :]
+    keys, buckets, bits = x.keys, x.first, x.bits
+    out, token, key, places = r.out, r.token, r.key, r.place
+    waiting = 0
+    for s in range(text.first, text.last):
+        lo, hi = offset[s], offset[s + 1]
+        for i in range(lo, min(hi, lo + skip)):
+            out[i - base, t] = ABSENT
+        for i in range(lo + skip, hi):
+            a = _cell_at(ids_a, i + row_a, lo, hi, edge_a)
+            b = _cell_at(ids_b, i + row_b, lo, hi, edge_b)
+            by = power_b[b]
+            if power_a[a] != np.uint64(0) and by != np.uint64(0):
+                h = mixed(hash_a[a] * by + hash_b[b])
+                fetch_early(keys, buckets, bits, h)
+                token[waiting], key[waiting], places[waiting] = i, h, -1
+                waiting += 1
+            else:
+                out[i - base, t] = ABSENT
+    return waiting
+
 
 CHUNK = 1024  # tokens that are encoded together; the order in which new attributes are numbered depends on it
 SMALL_CHUNK = 256  # if no attributes are numbered: what is written stays in the nearest cache
@@ -26,7 +177,7 @@ MEMO = 1 << 17  # most combinations of cells in the memo of a template
 
 
 @part
-def _make_memo(p: Program, c: Cells) -> Memo:
+def _make_memo(p: Program, c: TemplateCells) -> KeyMemo:
     T = p.macro.size - 1
     starts = np.full(T, -1, np.int64)
     factors = np.zeros(p.row.size, np.int64)
@@ -41,7 +192,7 @@ def _make_memo(p: Program, c: Cells) -> Memo:
         if size <= MEMO or p.macro[t + 1] - p.macro[t] == 1:
             starts[t] = total
             total += size
-    return Memo(starts, factors, np.full(total, UNKNOWN, np.int32))
+    return KeyMemo(starts, factors, np.full(total, UNKNOWN, np.int32))
 
 
 @part
@@ -63,7 +214,9 @@ def _reach(m0: int, m1: int, row: np.ndarray, anchor: np.ndarray) -> tuple[int, 
 
 
 @inline
-def _quick_cell(p: Program, c: Cells, factor: np.ndarray, used: bool, m: int) -> tuple[np.ndarray, np.int64, np.int64]:
+def _quick_cell(
+    p: Program, c: TemplateCells, factor: np.ndarray, used: bool, m: int
+) -> tuple[np.ndarray, np.int64, np.int64]:
     """The column, distance and factor of macro m; factor 0 if the template does not have it."""
     if used:
         return c.ids[c.column[p.sight[m]]], np.int64(p.row[m]), factor[m]
@@ -71,7 +224,7 @@ def _quick_cell(p: Program, c: Cells, factor: np.ndarray, used: bool, m: int) ->
 
 
 @part
-def _from_memo(p: Program, c: Cells, text: Range, t: int, memo: Memo, r: Chunk) -> int:
+def _from_memo(p: Program, c: TemplateCells, text: TokenRange, t: int, memo: KeyMemo, r: Chunk) -> int:
     """Write memoised attributes of template t to r.out, and the other tokens to r.token and r.sentence. Returns the
     number of the others.
 
@@ -116,7 +269,9 @@ def _from_memo(p: Program, c: Cells, text: Range, t: int, memo: Memo, r: Chunk) 
 
 
 @part
-def _compose_keys(p: Program, c: Cells, text: Range, t: int, memo: Memo, x: FeatureIndex, n: int, r: Chunk) -> int:
+def _compose_keys(
+    p: Program, c: TemplateCells, text: TokenRange, t: int, memo: KeyMemo, x: FeatureIndex, n: int, r: Chunk
+) -> int:
     """Compute the keys of the n remaining tokens of template t, with their places in the memo. Tokens with an absent
     cell, or with memoised cells (at the edges of a sentence), are finished. Returns the number of the others, whose
     places in the table are prefetched."""
@@ -160,7 +315,7 @@ def _compose_keys(p: Program, c: Cells, text: Range, t: int, memo: Memo, x: Feat
 
 
 @part
-def _look_up(x: FeatureIndex, first: np.ndarray, base: int, t: int, memo: Memo, n: int, r: Chunk) -> int:
+def _look_up(x: FeatureIndex, first: np.ndarray, base: int, t: int, memo: KeyMemo, n: int, r: Chunk) -> int:
     """Look up the n keys of template t. Returns the new number of attributes. The index grows if `first` is not
     empty."""
     keys, numbers, A, T, grow = x.keys, x.numbers, x.size, r.out.shape[1], first.size > 0
@@ -187,7 +342,14 @@ def _look_up(x: FeatureIndex, first: np.ndarray, base: int, t: int, memo: Memo, 
 
 @part
 def _encode_chunk(
-    p: Program, c: Cells, text: Range, x: FeatureIndex, first: np.ndarray, memo: Memo, pairs: Pairs, r: Chunk
+    p: Program,
+    c: TemplateCells,
+    text: TokenRange,
+    x: FeatureIndex,
+    first: np.ndarray,
+    memo: KeyMemo,
+    pairs: Pairs,
+    r: Chunk,
 ) -> int:
     """Write the attributes of some sentences to r.out. Returns the new number of attributes.
 
@@ -227,7 +389,7 @@ def _end_of_chunk(offset: np.ndarray, s0: int, size: int) -> int:
 
 @kernel
 def encode(
-    p: Program, c: Cells, offset: I64, feature_index: FeatureIndex, grow: bool
+    p: Program, c: TemplateCells, offset: I64, feature_index: FeatureIndex, grow: bool
 ) -> tuple[I64, I32, U64, I32, I64]:
     """(ptr i64[N+1], att i32[z], keys, numbers, first i64[A]): the attributes of each token, and the feature index,
     which grows with `grow` (then it is a hash table). `first`: the first occurrence of an attribute (token * T +
@@ -256,7 +418,14 @@ def encode(
             while A + n * T > first.size:
                 first = np.concatenate((first, np.full(first.size, -1, np.int64)))
         A = _encode_chunk(
-            p, c, Range(offset, s0, s1), FeatureIndex(keys, numbers, A, buckets, low, bits, rest), first, memo, pairs, r
+            p,
+            c,
+            TokenRange(offset, s0, s1),
+            FeatureIndex(keys, numbers, A, buckets, low, bits, rest),
+            first,
+            memo,
+            pairs,
+            r,
         )
         chunk = r.out
         for i in range(n):
@@ -285,3 +454,79 @@ def keep_attributes(ptr: I64, att: I32, val: F32, new: I32) -> int:
         lo = hi
         ptr[i + 1] = z
     return z
+
+
+# The strings of attributes, from the first occurrence of each; needed only if a model is saved with names.
+
+
+class Texts(NamedTuple):
+    """Byte strings one after the other, with their offsets."""
+
+    data: Bytes  # []
+    offset: I64  # [n+1]
+
+
+@struct
+class AttributeTexts(NamedTuple):
+    """The parts of attribute strings, in the order of Program and Cells."""
+
+    cells: Texts
+    before: Texts  # literals before the macros
+    tail: Texts  # literals after the last macro of each template
+    edge: Texts  # cells outside of the sentence
+
+
+@inline
+def _put(text: Texts, k: int, out: np.ndarray, at: int) -> int:
+    """Write string k at out[at], or only measure it if `out` is of size 0; the position after it."""
+    size = text.offset[k + 1] - text.offset[k]
+    if out.size > 0:
+        start = text.offset[k]
+        for i in range(size):
+            out[at + i] = text.data[start + i]
+    return at + size
+
+
+@inline
+def _spell_one(
+    p: Program, c: TemplateCells, pieces: AttributeTexts, t: int, i: int, lo: int, hi: int, out: np.ndarray, at: int
+) -> int:
+    """Write (or only measure) the string of template t at token i of the sentence lo..hi; the position after it."""
+    R = p.edge_hash.shape[1] // 2
+    for m in range(p.macro[t], p.macro[t + 1]):
+        at = _put(pieces.before, m, out, at)
+        j = i + p.row[m]
+        if p.anchor[m] == FIRST:
+            j = lo + p.row[m]
+        elif p.anchor[m] == LAST:
+            j = hi - 1 + p.row[m]
+        v = p.sight[m]
+        if lo <= j < hi:
+            at = _put(pieces.cells, c.start[v] + c.ids[c.column[v], j], out, at)
+        else:
+            e = R + (j - lo if j < lo else j - hi + 1)
+            at = _put(pieces.edge, v * (2 * R + 1) + e, out, at)
+    return _put(pieces.tail, t, out, at)
+
+
+@kernel
+def spell(p: Program, c: TemplateCells, sentences: I64, first: I64, pieces: AttributeTexts) -> tuple[U8, I64]:
+    """Bytes u8[] and offsets i64[A+1] of the strings of attributes that first occur at `first` i64[A] (token * T +
+    template), in a corpus with sentence offsets `sentences` i64[S+1]."""
+    T = p.macro.size - 1
+    offset = np.zeros(first.size + 1, np.int64)
+    out = np.empty(0, np.uint8)
+    for write in (False, True):
+        if write:
+            out = np.empty(offset[-1], np.uint8)
+        s = 0
+        for a in range(first.size):
+            i, t = first[a] // T, first[a] % T
+            while (
+                sentences[s + 1] <= i
+            ):  # attributes are numbered roughly by first occurrence, so that few steps are needed
+                s += 1
+            while sentences[s] > i:
+                s -= 1
+            offset[a + 1] = _spell_one(p, c, pieces, t, i, sentences[s], sentences[s + 1], out, offset[a])
+    return out, offset

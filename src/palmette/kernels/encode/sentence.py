@@ -10,10 +10,9 @@ import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
 from palmette.kernels.core.hashing import BASE, hash_bytes, mixed, power_of
-from palmette.kernels.core.index import FeatureIndex, fetch_early, find_sorted
-from palmette.kernels.core.table import find
+from palmette.kernels.core.table import FeatureIndex, fetch_early, find, find_sorted
 from palmette.kernels.core.types import I32, I32_2D, I64, U64_2D, Bytes, struct
-from palmette.kernels.encode.forms import FIRST, HERE, Program
+from palmette.kernels.encode.encode import FIRST, HERE, Program
 
 NONE = np.uint64(0)  # of a template that does not fire; `mixed` is never 0
 

@@ -22,9 +22,8 @@ import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import BASE, RANDOM, mixed
-from palmette.kernels.core.index import FeatureIndex, fetch_early, find_sorted
 from palmette.kernels.core.prefetch import fetch_item
-from palmette.kernels.core.table import ABSENT, find, find_or_add
+from palmette.kernels.core.table import ABSENT, FeatureIndex, fetch_early, find, find_or_add, find_sorted
 from palmette.kernels.core.types import F32, F64, I32, I32_2D, I64, I64_2D, U8, U64, Bytes, struct
 
 FINE, ODD, NO_ROOM = 0, 1, 2  # ODD: not of the form above; NO_ROOM: more tokens or attributes than the arrays take

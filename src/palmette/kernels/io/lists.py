@@ -16,7 +16,7 @@ NEWLINE = 10
 
 
 @struct
-class Pieces(NamedTuple):
+class ListTexts(NamedTuple):
     """Strings data[start[k]:end[k]]."""
 
     data: Bytes  # []
@@ -42,7 +42,7 @@ def _put(out: np.ndarray, at: int, data: np.ndarray, start: int, end: int) -> in
 
 
 @kernel
-def paste_blocks(rows: Pieces, lists: Listed, headings: Pieces, labels: Pieces) -> U8:
+def paste_blocks(rows: ListTexts, lists: Listed, headings: ListTexts, labels: ListTexts) -> U8:
     """A block per candidate: its heading (one per candidate, in order), each row with its label, and an empty line."""
     text, row_start, row_end = rows
     offset, chosen, found = lists
@@ -74,7 +74,7 @@ def paste_blocks(rows: Pieces, lists: Listed, headings: Pieces, labels: Pieces) 
 
 
 @kernel
-def paste_columns(rows: Pieces, lists: Listed, headings: Pieces, labels: Pieces, n: int) -> U8:
+def paste_columns(rows: ListTexts, lists: Listed, headings: ListTexts, labels: ListTexts, n: int) -> U8:
     """Per sentence its heading, each row with n labels, and an empty line. Of Y labels, the pieces are: each as the
     first of a row, then each as a further one, and at 2 Y what stands for a candidate that does not exist."""
     text, row_start, row_end = rows

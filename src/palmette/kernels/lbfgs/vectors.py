@@ -22,7 +22,7 @@ import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.types import F32, F32_2D, F64, F64_2D, struct
-from palmette.kernels.core.vector_dots import dot_run
+from palmette.kernels.core.vector_sums import dot_run
 
 BLOCK = 4096  # numbers: blocks of several vectors fit into the caches, and are long enough for prefetching
 LINE = 16  # numbers of a line of the cache, to which rows are rounded up

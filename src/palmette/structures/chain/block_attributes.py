@@ -13,9 +13,8 @@ from palmette.data.subset import take
 from palmette.features.encode import Encoder, keys_of, new_feature_index
 from palmette.kernels.chain.forms import Active
 from palmette.kernels.core.hashing import mixed_all
-from palmette.kernels.core.index import FeatureIndex, find_all
-from palmette.kernels.encode.encode import keep_attributes
-from palmette.kernels.encode.forms import Cells
+from palmette.kernels.core.table import FeatureIndex, find_all
+from palmette.kernels.encode.encode import TemplateCells, keep_attributes
 from palmette.kernels.io.columns import join_types
 
 NO_VALUES = np.zeros(0, np.float32)
@@ -28,7 +27,7 @@ class BlockAttributes(NamedTuple):
     active: Active
     keys: np.ndarray  # u64[A]
     first: np.ndarray  # i64[A]  where each occurs first, for its string
-    cells: Cells | None  # of columns; None: the corpus has ready-made attributes
+    cells: TemplateCells | None  # of columns; None: the corpus has ready-made attributes
 
     def counts(self) -> np.ndarray:
         """i64[A]: occurrences."""

@@ -14,10 +14,8 @@ from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import Active, Chain, Data, no_active
 from palmette.kernels.chain.gather import inverted, seen_labels
 from palmette.kernels.core.hashing import mixed_all
-from palmette.kernels.core.index import FeatureIndex, find_all, hash_index
-from palmette.kernels.core.table import add_all, renumbered
-from palmette.kernels.encode.encode import keep_attributes
-from palmette.kernels.encode.forms import Cells
+from palmette.kernels.core.table import FeatureIndex, add_all, find_all, hash_index, renumbered
+from palmette.kernels.encode.encode import TemplateCells, keep_attributes
 from palmette.kernels.io.columns import join_types
 from palmette.options.spelling import spelt
 from palmette.structures.chain.lists import without_zeros
@@ -63,7 +61,7 @@ def encode_contexts(corpus: Corpus, encoder: Encoder | None, feature_indexes: Ma
 
 
 def _locked(
-    corpus: Corpus, encoder: Encoder, cells: Cells, feature_indexes: Mapping[int, FeatureIndex], order: int
+    corpus: Corpus, encoder: Encoder, cells: TemplateCells, feature_indexes: Mapping[int, FeatureIndex], order: int
 ) -> Active:
     ptr, att, _, _ = encoder.encode(order, cells, corpus.offset, feature_indexes[order], grow=False)
     return Active(ptr, att, ONES)
@@ -123,7 +121,7 @@ class Collected:
     ) -> None:
         self.corpus = corpus
         self.encoder = encoder
-        self.cells: Cells | None = None if encoder is None else encoder.cells(corpus)
+        self.cells: TemplateCells | None = None if encoder is None else encoder.cells(corpus)
         self.feature_indexes: dict[int, FeatureIndex] = dict(feature_indexes or {})
         self.actives: dict[int, Active] = {}
         self.first: dict[int, np.ndarray] = {}  # where an attribute was made first, -1 for old ones

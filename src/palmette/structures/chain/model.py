@@ -18,7 +18,7 @@ from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Chain, Data, Trellis, make_trellis, stride_of
 from palmette.kernels.chain.train import decode
 from palmette.kernels.core.compile import prepared
-from palmette.kernels.core.index import FeatureIndex
+from palmette.kernels.core.table import FeatureIndex
 from palmette.options.chain import ChainSettings
 from palmette.options.declare import OptionError
 from palmette.options.spelling import argument

@@ -12,7 +12,7 @@ from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import FeatureWeights
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.packed import PackedRows
-from palmette.kernels.core.index import FeatureIndex
+from palmette.kernels.core.table import FeatureIndex
 from palmette.structures.chain.imported.model import ImportedModel
 from palmette.structures.chain.label_context import kept_rows
 from palmette.structures.chain.lists import without_zeros

@@ -28,7 +28,7 @@ from palmette.features.counting import index_of
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Data, no_active
 from palmette.kernels.core.compile import check_compiled
-from palmette.kernels.core.index import FeatureIndex
+from palmette.kernels.core.table import FeatureIndex
 from palmette.kernels.io.columns import join_types
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.options.learners import HiddenMarkov, MaxEnt
