@@ -15,11 +15,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from palmette.data.convert import convert_labels
-from palmette.data.labels.schemes import is_wellformed
+from palmette.data.labels.schemes import HYPHEN, allowed_transitions, reading, scheme_named
 
 Sentence = Sequence[Sequence[int]]  # the attributes of each token
 Tags = tuple[str, ...]
+
+
+def is_wellformed(labels: Sequence[str], scheme: str) -> bool:
+    """Whether one label sequence obeys a scheme; a letter the scheme does not have is ill-formed too."""
+    names = sorted(set(labels))
+    row, notation = scheme_named(scheme), reading(names, scheme) or HYPHEN
+    if not all(letter and letter in row.letters for letter, _ in map(notation.split, names)):
+        return False
+    if not names:
+        return True
+    start, pair, end = allowed_transitions(names, scheme)
+    ids = np.array([names.index(label) for label in labels])
+    return bool(start[ids[0]] and end[ids[-1]] and pair[ids[:-1], ids[1:]].all())
 
 
 @dataclass

@@ -12,10 +12,11 @@ import pytest
 from cli_run import Cli
 from hypothesis import given
 from hypothesis import strategies as st
+from naive_classify import is_wellformed
 
 from palmette import FormatSpec, check
 from palmette.data.corpus import Corpus, column_of_strings
-from palmette.data.labels.schemes import SCHEMES, are_chunk_labels, is_wellformed
+from palmette.data.labels.schemes import SCHEMES, are_chunk_labels
 from palmette.datasets.demo import demo_text
 from palmette.errors import DataError, UsageError
 from palmette.estimators.label_noise import DOUBTFUL, doubtful_labels, label_doubts

@@ -20,11 +20,10 @@ from classify_arrays import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_classify import Twin, dot, length, vote
+from naive_classify import Twin, dot, is_wellformed, length, vote
 from strategies import few
 
 from palmette.data.convert import convert_labels
-from palmette.data.labels.schemes import is_wellformed
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.team import make_team
 from palmette.kernels.latent import search as classify_search

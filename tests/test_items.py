@@ -103,7 +103,6 @@ def test_empty_sentences_keep_their_places() -> None:
     assert items.places.tolist() == [1, 3]
     assert items.with_empty([["X", "Y"], ["Z"]], list) == [[], ["X", "Y"], [], ["Z"], []]
     assert items.with_empty([1.5, 2.5], float) == [0.0, 1.5, 0.0, 2.5, 0.0]
-    assert items.without_empty([9, 1, 9, 3, 9]) == [1, 3]
     for X in ([], [[]]):
         nothing = corpus_from_items(X, X)
         assert nothing.corpus.n_sentences == nothing.corpus.n_tokens == 0

@@ -11,9 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette.data.formats.raw import parse_plain, parse_text, sentence_spans, token_spans, tokenise
+from palmette.data.formats.raw import make_penn_quotes, parse_plain, parse_text, sentence_spans, token_spans
 from palmette.data.formats.registry import Writer
 from palmette.errors import UsageError
+
+
+def tokenise(text: str, *, penn_quotes: bool = False) -> list[str]:
+    """The tokens of one sentence."""
+    spans = token_spans(text)
+    tokens = [text[a:b] for a, b in spans]
+    return make_penn_quotes(text, tokens, spans) if penn_quotes else tokens
 
 
 @pytest.mark.parametrize(

@@ -326,10 +326,6 @@ class Items:
             made[place] = value
         return made
 
-    def without_empty(self, values: Sequence[_T]) -> list[_T]:
-        """Values for the sentences of the data, without those of empty ones."""
-        return [values[place] for place in self.places.tolist()]
-
     def weights(self, given: Sequence[float]) -> np.ndarray:
         """Weights of the sentences of the data as those of the corpus, f32[S]."""
         return sample_weights(given, self.size, "sentence")[self.places]

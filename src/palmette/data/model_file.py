@@ -463,13 +463,6 @@ def check_text(strings: Iterable[str], what: str, file: str) -> None:
         raise ModelError(f"damaged model: {what} is not valid Unicode", file=file, hint=AGAIN) from None
 
 
-def check_field_types(values: Mapping[str, Any], kind: type[msgspec.Struct], what: str, file: str) -> None:
-    """Compare the types of values with those of the fields of the same names; names without a field are ignored."""
-    for field in msgspec.structs.fields(kind):
-        if field.name in values:
-            read_metadata(values[field.name], field.type, f"{what} {field.name!r}", file)
-
-
 def declared(meta: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
     """The metadata to save. ValueError if it has an entry without a declaration, or lacks one."""
     fields = msgspec.structs.fields(kind)

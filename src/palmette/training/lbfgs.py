@@ -275,11 +275,6 @@ class Result(NamedTuple):
     values: list[float]  # at the start and after each iteration
     first_norm: float  # of the gradient at the start
 
-    @property
-    def converged(self) -> bool:
-        """Whether one of the two tests of convergence ended it."""
-        return self.ending in ("gradient", "decrease")
-
     def ended(self) -> str:
         """How it ended, in words."""
         if self.ending != "iterations" or not self.iterations:

@@ -89,13 +89,6 @@ class _Classes(dict[int, str]):
 _CLASSES = _Classes()
 
 
-def tokenise(text: str, *, penn_quotes: bool = False) -> list[str]:
-    """The tokens of one sentence."""
-    spans = token_spans(text)
-    tokens = [text[a:b] for a, b in spans]
-    return make_penn_quotes(text, tokens, spans) if penn_quotes else tokens
-
-
 def token_spans(text: str, most: int | None = None) -> Spans:
     """Where the tokens of one sentence start and end. They cover all that is not white space. `most`: end at the first
     word (white space around it) by which there are more tokens than that."""

@@ -385,19 +385,6 @@ def letters_of(row: Scheme) -> str:
     return "whose labels are I-<x> and <x>" if row.notation == Grobid.kind else f"whose letters are {row.letters}"
 
 
-def is_wellformed(labels: Sequence[str], scheme: str) -> bool:
-    """Whether one label sequence obeys a scheme; a letter the scheme does not have is ill-formed too."""
-    names = sorted(set(labels))
-    row, notation = scheme_named(scheme), reading(names, scheme) or HYPHEN
-    if not all(letter and letter in row.letters for letter, _ in map(notation.split, names)):
-        return False
-    if not names:
-        return True
-    start, pair, end = allowed_transitions(names, scheme)
-    ids = np.array([names.index(label) for label in labels])
-    return bool(start[ids[0]] and end[ids[-1]] and pair[ids[:-1], ids[1:]].all())
-
-
 def spans(labels: Sequence[str], scheme: str | None = None) -> list[Span]:
     """The chunks of one sentence by conlleval's rules, which read all schemes.
 
