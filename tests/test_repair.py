@@ -12,12 +12,13 @@ from cli_run import Cli, leave_demo
 from fitting import epochs
 from hypothesis import given
 from hypothesis import strategies as st
+from naive_classify import is_wellformed
 
 from palmette import Tagger, convert_labels, load_demo
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.mask import label_names, training_mask
 from palmette.data.labels.repair import nearest, repaired, violations
-from palmette.data.labels.schemes import SCHEMES, from_spans, is_wellformed, spans
+from palmette.data.labels.schemes import SCHEMES, from_spans, spans
 from palmette.errors import DataError
 from palmette.structures.chain.constraints import settle_scheme
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive_classify import is_wellformed
 from seqeval.metrics.sequence_labeling import get_entities
 
 from palmette.data.convert import convert_labels
@@ -20,7 +21,6 @@ from palmette.data.labels.schemes import (
     Span,
     allowed_transitions,
     from_spans,
-    is_wellformed,
     recognise,
     spans,
     split_label,

@@ -136,7 +136,7 @@ class Conversion(msgspec.Struct):
         }
 
     def messages(self) -> list[tuple[str, str]]:
-        """What there is to say, as pairs of moved, lost or kept and a sentence."""
+        """Return the messages, as pairs of moved, lost or kept and a sentence."""
         made = []
         if self.ill_formed:
             places = "; ".join(self.ill_formed_places) + (" ..." if self.ill_formed > MOST_PLACES else "")
@@ -272,7 +272,7 @@ class Work(msgspec.Struct):
 
 
 def note_columns(corpus: Corpus, report: Conversion) -> None:
-    """Note once that columns beside the words are lost."""
+    """Note once that columns other than the words are lost."""
     if len(corpus.columns) > 1 and "columns" not in report.notes.counts:
         report.notes.add("columns", corpus.source, len(corpus.columns) - 1)
 

@@ -1,4 +1,4 @@
-"""Annotated texts as annotators' tools have them: a text, spans of it by characters, and what the tool keeps beside.
+"""Annotated texts of annotation tools: a text, its spans by characters, and other data of the tool.
 
 Offsets are characters (Unicode code points) of the text, counted from 0, the end excluded; readers and writers of
 formats that count otherwise convert. `Span` of data/labels/schemes.py counts tokens instead.
@@ -39,8 +39,8 @@ class TextSpan(msgspec.Struct, frozen=True):
 class Document(msgspec.Struct):
     """A text with its spans.
 
-    answer: accept; reject or ignore, if the annotator said so; predicted, if a model made the spans; None: nobody has
-    annotated it. tokens: where the file says that tokens start and end. kept: what the file has besides, which is
+    answer: accept; reject or ignore, if the annotator said so; predicted, if a model made the spans; None: not
+    annotated. tokens: where the file says that tokens start and end. kept: what the file has besides, which is
     written back in the same format, with `style`, the keys that its text and its spans were under; `others` counts the
     annotations in it that are no spans (relations, ...). place, line: where it comes from, for messages."""
 

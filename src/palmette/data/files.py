@@ -1,8 +1,8 @@
 """The only module that opens the user's files, to read and to write them.
 
 Reading: a path, or `-` for standard input; gzip is recognised by its first bytes and not by its name, a byte
-order mark at the start is skipped; `text` makes lines of the bytes. Writing: whole or not at all, to a file beside
-the target that is then renamed over it (temporary.py); `-` is standard output, and devices and pipes are written
+order mark at the start is skipped; `text` makes lines of the bytes. Writing: whole or not at all, to a file next
+to the target that is then renamed over it; `-` is standard output, and devices and pipes are written
 directly. Errors of the operating system become a DataError that names the file and suggests what to do.
 
 If the reader of a pipe ends (`palmette tag ... | head -1`), writing to standard output raises BrokenPipeError, and
@@ -356,7 +356,7 @@ def _read_with(name: str) -> Iterator[str]:
 
 
 def _identity(name: str, standard: int | None) -> object:
-    """What tells whether two names are the same file: device and inode, or the path of a file that does not exist.
+    """Identify a file, to compare names: device and inode, or the path of a file that does not exist.
 
     None for folders, devices, pipes, and `-`, unless `standard` is the descriptor of a redirected file."""
     try:

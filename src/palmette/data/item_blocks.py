@@ -1,7 +1,7 @@
 """Tokens as ready-made attributes, in blocks: MessagePack bytes that a kernel reads (kernels/io/items.py).
 
 A block that the encoder or the kernel does not take is read by item_plain.py, which also finds out what is wrong.
-Vectors among the values of dicts are taken out first (item_arrays.py).
+Vectors among the values of dicts are taken out first.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Blocks:
 # Vectors as attributes, whole blocks of tokens at once: NumPy's arrays and SciPy's sparse rows.
 #
 # The number at place k of a vector called `v` is the value of an attribute called `v[k]`. A token is a vector, which
-# is called `x`, or a dict with vectors beside other attributes. As in dicts, zeros are left out and values have 32
+# is called `x`, or a dict with vectors and other attributes. As in dicts, zeros are left out and values have 32
 # bits. In a token, vectors come after the other attributes, in the order of their names.
 
 BLOCK = 1024  # tokens that are read together

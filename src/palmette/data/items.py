@@ -173,7 +173,7 @@ def _of_column(where: TokenPlaces, c: int) -> Callable[[int], str]:
     return lambda token: f"{where(token)}[{c}]"
 
 
-# Labels beside the sentences of Python data: strings, or whole numbers (data/labels/numbers.py); sets and None where
+# Labels of the sentences of Python data: strings, or whole numbers (data/labels/numbers.py); sets and None where
 # they are only partly known.
 
 _STRINGS, _NUMBERS = frozenset((str,)), frozenset((int,))
@@ -181,7 +181,7 @@ ANY = frozenset[Any]()  # of the labels
 
 
 class ItemLabels:
-    """The labels y beside the sentences X. `numbers`: what numbers stand for, if labels may be numbers."""
+    """The labels y of the sentences X. `numbers`: the meaning of numbers, if labels may be numbers."""
 
     def __init__(self, y: Iterable[Any], numbers: LabelNumbers | None = None) -> None:
         check_sentences(y, "y")

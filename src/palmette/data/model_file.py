@@ -9,7 +9,7 @@ The bytes are those of the safetensors format, so that its library and viewers r
 `__metadata__` holds "format": "palmette", "version" (of this layout), "meta" (what the model stores
 besides arrays, as JSON text) and "crc32" (of that text and the data). `load` trusts nothing: each number
 of the header is checked against the size of the file before an array is made, and the arrays are views of a
-private mapping, so nothing is allocated because a header says so. What an array means (ids within bounds,
+private mapping, so the header never causes an allocation. What an array means (ids within bounds,
 rising offsets) is declared by each kind of model and checked when it is loaded; see array_specs.py. What
 `meta` holds is declared as a struct per kind of model and read by `read_metadata`.
 
@@ -252,7 +252,7 @@ def check_output(path: files.FilePath) -> None:
 
 
 def peek_task(path: files.FilePath) -> str | None:
-    """The task of a model file by its header, unchecked; None for any other file. It tells which loader to use."""
+    """The task of a model file by its header, unchecked; None for any other file. It decides which loader is used."""
     try:
         with open(path, "rb") as file:
             size = int.from_bytes(file.read(8), "little")

@@ -67,7 +67,7 @@ def split(corpus: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:
 
 def held_out(corpus: Corpus, n: int, seed: int) -> tuple[Corpus, Corpus]:
     """Hold out at most n labelled sentences, drawn by seed: (the rest, those). A sentence with a label that no other
-    sentence of the rest has stays there, so that every label can be learnt."""
+    sentence of the rest has stays there, so that training sees every label."""
     assert corpus.labels is not None
     drawn = np.zeros(corpus.n_sentences, bool)
     drawn[np.random.default_rng([seed, 0]).permutation(corpus.n_sentences)[:n]] = True

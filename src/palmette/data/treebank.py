@@ -1,6 +1,6 @@
 """Treebanks: a corpus whose words have heads and relations, from Python or from CoNLL-U (`formats/conllu.py`).
 
-The cells that a parser sees are the columns of the corpus, in the order of FIELDS; heads and relations are beside it.
+The cells that a parser sees are the columns of the corpus, in the order of FIELDS; heads and relations are separate.
 """
 
 from __future__ import annotations

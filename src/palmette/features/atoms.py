@@ -18,7 +18,7 @@ argument after a colon, `cluster:brown:4`; in a chain they come last.
                    harmony are one: evlerinde -> *vl*r*nd*
     prefix1..5     the first characters as they are written; absent if the word
                    is shorter
-    suffix1..9     the last characters, likewise
+    suffix1..9     the last characters
     capital        flag: begins with a capital
     allcaps        flag: capitals only, at least two
     digits         flag: has a digit

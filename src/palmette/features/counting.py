@@ -67,7 +67,7 @@ class AttributeCounts:
         self._counts = np.zeros(self._keys.size, np.int64)
 
     def add(self, keys: np.ndarray, numbers: np.ndarray | None = None) -> None:
-        """Count keys u64[n], each once or as often as `numbers` i64[n] says. No key is 0."""
+        """Count keys u64[n], each once or as often as `numbers` i64[n]. No key is 0."""
         keys = np.ascontiguousarray(keys, np.uint64)
         numbers = ONES if numbers is None else np.ascontiguousarray(numbers, np.int64)
         done = 0

@@ -73,7 +73,7 @@ def _doubles(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
         texts[template.text] = template.line
         cells = frozenset(template.macros)
         earlier = [contexts[cells, order] for order in template.orders if (cells, order) in contexts]
-        # A constant U beside a constant U is reported by _bias.
+        # Two constant U are reported by _bias.
         if earlier and (template.macros or template.orders != (1,)):
             orders = sorted(set(template.orders) & {order for other in earlier for order in other.orders})
             ngrams = " and ".join(_NGRAMS[order] for order in orders)

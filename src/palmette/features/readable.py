@@ -1,7 +1,7 @@
 """Attributes in words: `U12:PRP` of a template `U12:%x[0,1]` is shown as `tag[0]=PRP`.
 
 A cell is shown as what it is, where it is, and its value: `word[-1]=the`, `suffix3[0]=ing`; an attribute of several
-cells has several of these, separated by commas. Templates of a file keep their own name beside: `tag[0]=PRP (U12)`.
+cells has several of these, separated by commas. Templates of a file also keep their name: `tag[0]=PRP (U12)`.
 What no template explains, such as a ready-made attribute, is shown as it is.
 """
 

@@ -37,7 +37,7 @@ from palmette.errors import DataError, ModelError, UsageError, counted
 #     <unknown>       for all others
 #
 # A word gets the first of these that exists. Templates refer to it by `%x[0,0,observed:words]`. The known words and the
-# existing classes are learnt (see structures/hmm.py) and saved with the model.
+# existing classes come from training (see structures/hmm.py) and are saved with the model.
 
 UNKNOWN = "<unknown>"
 SUFFIXES = (3, 2, 1)
@@ -147,7 +147,7 @@ class Resources(msgspec.Struct, frozen=True):
 
     lexicons: dict[str, Lexicon] = {}
     clusters: dict[str, Clusters] = {}
-    observed: dict[str, Observed] = {}  # learnt, not given
+    observed: dict[str, Observed] = {}  # from training data
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON types, for the model file."""

@@ -17,7 +17,7 @@ COMMAND_WORDS = {
     "dump": "inspect", "show": "inspect", "info": "inspect", "debug": "explain",
     "parse": "parser parse", "classify": "classifier classify", "init": "demo",
 }  # fmt: skip
-# Parameters of CRFsuite, sklearn-crfsuite, Wapiti and CRF++: the option that says the same, and how where it differs
+# Parameters of CRFsuite, sklearn-crfsuite, Wapiti and CRF++: the option with the same meaning, and the difference
 PARAMETERS = {
     "algorithm": ("learner", ""),
     "algo": ("learner", ""),
@@ -49,7 +49,7 @@ ITERATIONS = (
     ("learners", "as in --learners crf:iterations=50"),
     ("passes", ""),
 )
-# Flags that say something else in each command, or in each tool: what to type instead, by command
+# Flags with another meaning in each command or tool: what to type instead, by command
 FLAGS = {
     "train": {
         "m": "-o FILE is the model to write (CRFsuite's -m), --iterations N their limit (CRF++'s), --resume MODEL "

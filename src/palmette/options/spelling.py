@@ -49,7 +49,7 @@ def flat_options(owner: type[Options]) -> dict[str, list[Option]]:
 
 
 def assemble(owner: type[Options], flat: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Parameters of `owner` from flat names. base: parameters that hold where `flat` does not say otherwise."""
+    """Parameters of `owner` from flat names. base: parameters where `flat` has none."""
     left = dict(flat)
     made = dict(base or {})
     own = {flat_name(option): option for option in owner.__options__.values()}

@@ -28,7 +28,7 @@ from palmette.structures.stored_features import Names
 # Training words that occur often enough are known. The rare ones are replaced by classes (see features/resources.py),
 # in training as in tagging, so that the model learns what unknown words look like: `<lower:ing>`, `<initial>`,
 # `<number>`. A class with a suffix is made for at least eight rare words; one that no training word is left for (they
-# all have narrower ones) is not kept: nothing could be learnt about it. `<unknown>` is for forms that no rare word
+# all have narrower ones) is not kept: it has no training data. `<unknown>` is for forms that no rare word
 # had.
 
 NAME = "words"  # of what is observed, in templates

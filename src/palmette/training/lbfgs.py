@@ -142,7 +142,7 @@ class History:
 
 SUFFICIENT = 1e-4  # fraction of the decrease that the slope predicts; as in Nocedal & Wright, CRFsuite and SciPy
 CURVATURE = 0.9  # the slope must shrink to this fraction, else the step is too short
-MOST_TRIALS = 20  # evaluations of one search, unless the caller says another number
+MOST_TRIALS = 20  # default number of evaluations of one search
 EXPAND = 4.0
 BACK_OFF = 0.1  # where the function overflows, a half would take too many trials
 HALVE = 0.5
@@ -312,7 +312,7 @@ def minimise(
     """
     _check(start, l1, memory, iterations, tolerance, gradient_tolerance)
     walk = _Walk(function, start, l1, memory, workers or Workers(), trials)
-    del start  # if nobody else has it, its memory is free
+    del start  # frees its memory if nothing else refers to it
     values, first_norm = [walk.value], walk.norm
 
     def ended() -> str | None:

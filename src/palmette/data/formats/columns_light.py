@@ -25,7 +25,7 @@ from palmette.options.spelling import named, spelt
 # last ones of the row, and cells are added or dropped right before them. If there is no label, or it is counted from
 # the start and not the last column, cells are added or dropped at the end of the row. Added cells are `_`. Empty
 # cells at the end of a row that has too many are dropped first: they come from a separator at the end of a line. A
-# row that is too short to have a label and something else is an error: nobody knows which of the two is missing.
+# row that is too short to have a label and something else is an error: which of the two is missing is unknown.
 #
 # All rows are as wide as most rows of the first block that is read (1 MB, or the whole file in training); of two widths
 # that are as frequent the first one counts.

@@ -13,7 +13,7 @@ labelstudio a list of objects (`[{`) with `data` and `annotations`, `completions
 attributes  fields separated by TAB of which all but the first have a `=` or end in a number after a colon, and not as
             many on all lines, which columns would have to have
 
-Whoever means columns says so: `--format columns`.
+For columns, give `--format columns`.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class CheckedParser:
         return corpus
 
     def report(self) -> None:
-        """Log what the parser has to say at the end of a file, if it has."""
+        """Log the messages of the parser at the end of a file, if any."""
         if (report := getattr(self.parser, "report", None)) is not None:
             report()
 
@@ -165,7 +165,7 @@ class Writer:
     """Writes corpora with predicted labels as bytes. It does not change, so several threads may use it.
 
     source: the format that was read. format: the format to write; None: the default for that source. scores: write
-    the score of each sentence too: a line `# score ...` before it, or a key in JSON. confidence: likewise confidences.
+    the score of each sentence too: a line `# score ...` before it, or a key in JSON. confidence: also confidences.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """The table of formats, and the options of reading a file.
 
-To add a format, write a module with a `Format` (see format.py) and add a row to FORMATS. This module does not import
+To add a format, write a module with a `Format` (see registry.py) and add a row to FORMATS. This module does not import
 the formats themselves, so that the help of a command does not wait for compiled code.
 """
 

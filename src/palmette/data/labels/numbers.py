@@ -52,7 +52,7 @@ class LabelNumbers(msgspec.Struct, frozen=True):
         return numbers
 
     def named(self, wanted: Any, place: str) -> Any:
-        """What is said about the label of a token, with names in place of numbers."""
+        """Return the label of a token with names in place of numbers."""
         if isinstance(wanted, set | frozenset | list | tuple):
             return [self.named(label, place) for label in wanted]
         if not isinstance(wanted, int | np.integer) or isinstance(wanted, bool):

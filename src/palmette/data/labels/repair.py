@@ -47,7 +47,7 @@ class Violations(NamedTuple):
 
 
 class _Chunks(NamedTuple):
-    """The label of each token as letter and type, beside those of its neighbours, and the C chunks. Ends of a sentence
+    """The label of each token as letter and type, with those of its neighbours, and the C chunks. Ends of a sentence
     count as O, and so do unknown labels where chunks are concerned."""
 
     letter: np.ndarray  # u8[3, N]   before, here, after
@@ -62,7 +62,7 @@ class _Chunks(NamedTuple):
 
     @property
     def known(self) -> np.ndarray:
-        """Chunks bool[C] whose extent is known: no unknown label is beside them."""
+        """Chunks bool[C] whose extent is known: no neighbouring label is unknown."""
         return ~(self.has(0, UNKNOWN)[self.first] | self.has(2, UNKNOWN)[self.last])
 
     def written(self, scheme: str) -> np.ndarray:
@@ -100,7 +100,7 @@ def _read(labels: Sequence[str], ids: np.ndarray, offset: np.ndarray, scheme: st
 
 
 def violations(labels: Sequence[str], ids: np.ndarray, offset: np.ndarray, scheme: str) -> Violations:
-    """The ill-formed chunks of label sequences: i32[N], i64[S+1]. Of a chunk beside an unknown label only what is
+    """The ill-formed chunks of label sequences: i32[N], i64[S+1]. Of a chunk next to an unknown label only what is
     ill-formed for certain counts."""
     read, row = _read(labels, ids, offset, scheme), scheme_named(scheme)
     inside = read.chunk >= 0
@@ -137,7 +137,7 @@ def nearest_of(found: Sequence[Violations]) -> tuple[Violations, bool]:
 def repaired(
     corpus: Corpus, labels: Sequence[str], ids: np.ndarray, found: Violations, cells: Mapping[str, int] | None = None
 ) -> tuple[Corpus, int]:
-    """The corpus with its ill-formed chunks written in the scheme, and how many these are. A chunk beside an unknown
+    """The corpus with its ill-formed chunks written in the scheme, and how many these are. A chunk next to an unknown
     label stays as it is. `ids` are the labels of the corpus as numbers of `labels`. `cells`: how often each label cell
     occurs in all the data, if the corpus is a part of it."""
     assert corpus.labels is not None

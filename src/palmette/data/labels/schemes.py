@@ -1,10 +1,10 @@
 """Tag schemes: how a chunking is written as one label per token, and how it is read back.
 
-A label is a letter and a type, written as `notation.py` says: "B-NP", "B" if there is only one type, "O"; in GROBID's
-notation "I-<day>" is a B and "<day>" an I. A scheme defines which letters exist, which letter a token of a chunk gets,
-and which neighbours a letter needs; each scheme is one row of `SCHEMES` or `FIELD_SCHEMES`. From those rows follow the
-transitions that a search may take, the scheme that a corpus is written in, and the conversion from one scheme to
-another, always through spans (convert.py).
+A label is a letter and a type, written in one of three notations: "B-NP", "B" if there is only one type, "O"; in
+GROBID's notation "I-<day>" is a B and "<day>" an I. A scheme defines which letters exist, which letter a token of a
+chunk gets, and which neighbours a letter needs; each scheme is one row of `SCHEMES` or `FIELD_SCHEMES`. From those
+rows follow the transitions that a search may take, the scheme that a corpus is written in, and the conversion from
+one scheme to another, always through spans (convert.py).
 
 BILOU, BMES and the like are IOBES in other letters: L is E, U and W are S, M is I.
 Y is the number of labels, N of tokens, S of sentences.
@@ -146,7 +146,7 @@ def notation_of(labels: Iterable[str]) -> Notation | None:
 
 
 class Scheme(NamedTuple):
-    """A row of the table: how chunks are written, and what each letter needs beside it.
+    """A row of the table: how chunks are written, and which neighbours each letter needs.
 
     Inside a chunk the letter is I. `only_beside` ("previous" or "next"): the first or last letter is written
     only if the chunk touches one of the same type on that side, otherwise it is I too.
@@ -243,7 +243,7 @@ def are_chunk_labels(labels: Iterable[str], scheme: str | None = None) -> bool:
 
 
 def unseen_scheme(scheme: str | None) -> str | None:
-    """The scheme if labels do not show it, and scores must be told: that of bare labels."""
+    """Return the scheme for scores if labels do not show it: that of bare labels."""
     return scheme if scheme is not None and scheme_named(scheme).notation == Bare.kind else None
 
 
@@ -325,7 +325,9 @@ def seen_pairs(ids: np.ndarray, offset: np.ndarray, n_labels: int) -> np.ndarray
     marked = with_boundaries(np.minimum(ids, n_labels), offset, n_labels + 1)
     seen = np.zeros((n_labels + 2, n_labels + 2), dtype=bool)
     seen[marked[:-1], marked[1:]] = True
-    return np.delete(np.delete(seen, n_labels, axis=0), n_labels, axis=1)  # nothing is known beside an unknown label
+    return np.delete(
+        np.delete(seen, n_labels, axis=0), n_labels, axis=1
+    )  # the neighbours of an unknown label are unknown
 
 
 def _seen_pairs(ids: np.ndarray, offset: np.ndarray, labels: Sequence[str]) -> np.ndarray | None:
@@ -381,7 +383,7 @@ def allowed_transitions(labels: Sequence[str], scheme: str) -> Transitions:
 
 
 def letters_of(row: Scheme) -> str:
-    """What an error says of a scheme's labels."""
+    """Describe the labels of a scheme for an error message."""
     return "whose labels are I-<x> and <x>" if row.notation == Grobid.kind else f"whose letters are {row.letters}"
 
 

@@ -1,6 +1,6 @@
 """Templates that fit a treebank: `features="auto"`.
 
-A rule makes them from what the training data has (see categories.py):
+A rule makes them from the training data:
 
 - the tag is XPOS if it tells relations apart better than UPOS alone, else UPOS. Templates that would then be the same
   are there once, and those that read a column without content (no lemmas, no FEATS) are left out.
@@ -25,10 +25,10 @@ from palmette.data.corpus import Column, column_of_strings
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.structures.tree.templates import FIELDS, SETS, Templates, compile_templates
 
-# Which tags and morphological categories of a treebank tell relations apart: what templates should read.
+# Tags and morphological categories that distinguish the relations of a treebank, for templates to read.
 #
-# A category (Case, VerbForm, Number[psor] ...) is worth reading if it says something about the relation of a word that
-# tags do not say. Relations with the side of the head are predicted from what is known of a word and its head, by
+# A category (Case, VerbForm, Number[psor] ...) is worth reading if it is informative about the relation of a word
+# beyond the tags. Relations with the side of the head are predicted from what is known of a word and its head, by
 # relative frequencies that back off from more to less:
 #
 #     p(r | a, b) = (n(r, a, b) - 1 + C p(r | a)) / (n(a, b) - 1 + C)
@@ -47,7 +47,7 @@ RAREST = 0.002  # share of the words that have the category
 
 
 class CategoryGains(NamedTuple):
-    """What templates read: whether XPOS tells more than UPOS, and categories by their gain in bits per word."""
+    """What templates read: whether XPOS is better than UPOS, and categories by their gain in bits per word."""
 
     xpos: float  # the gain of XPOS beyond UPOS
     dependant: dict[str, float]
@@ -188,7 +188,7 @@ s0.u s1.$H
 
 
 def fitted_templates(treebank: Treebank, dev: Treebank | None = None) -> Templates:
-    """The templates for a parser that is trained on a treebank; what was chosen is logged, and said in their text."""
+    """Return the templates for a parser trained on a treebank. The choice is logged and noted in their text."""
     found = category_gains(treebank)
     if dev is not None and found.reads_xpos and (share := unknown_tags(treebank, dev)) > UNKNOWN_TAGS:
         logger.info(
@@ -209,7 +209,7 @@ def unknown_tags(treebank: Treebank, dev: Treebank) -> float:
 
 
 def has_lemmas(treebank: Treebank) -> bool:
-    """Whether lemmas say more than forms: enough of them differ by more than case."""
+    """Return whether lemmas are more informative than forms: enough of them differ by more than case."""
     lemma, form = treebank.column("lemma"), treebank.forms
     if set(lemma.types) <= {NOTHING}:
         return False

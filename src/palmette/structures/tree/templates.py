@@ -205,7 +205,7 @@ class Templates:
 
     @property
     def stack(self) -> tuple[int, ...]:
-        """The atoms that look at the stack: what tells two states apart."""
+        """The atoms that look at the stack: they distinguish states."""
         return tuple(k for k, (_, node, _) in enumerate(self.atoms) if node < Q0 or node > Q0 + 3)
 
     @property
