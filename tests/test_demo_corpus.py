@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from naive_classify import is_wellformed
 
-from palmette.data.labels.schemes import is_wellformed
 from palmette.datasets.demo import PARTS, demo_text, load_demo, load_trees, tree_text
 from palmette.errors import UsageError
 from palmette.structures.tree.projective import projective_sentences

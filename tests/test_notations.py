@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from naive_classify import is_wellformed
 from test_schemes import NAMES, chunkings, recognised
 
 from palmette.data.convert import convert_labels, convert_sentences
@@ -17,7 +18,6 @@ from palmette.data.labels.schemes import (
     allowed_transitions,
     are_chunk_labels,
     from_spans,
-    is_wellformed,
     recognise,
     scheme_shown,
     spans,
