@@ -17,7 +17,7 @@ from palmette.data.items import corpus_from_items
 from palmette.data.subset import held_out
 from palmette.options.automatic import HELD_OUT, LEAST_SENTENCES, MOST_LABELS, Auto, n_held_out
 from palmette.structures.chain.attribute_names import attribute_words
-from palmette.training.chain.dev_share import n_to_hold_out
+from palmette.training.chain.fit import n_to_hold_out
 
 X = [["the", "old", "man"], ["a", "boat"], ["the", "man", "sings"]]
 Y = [["D", "A", "N"], ["D", "N"], ["D", "N", "V"]]

@@ -8,7 +8,8 @@ The command line is built on this class.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
+from palmette.data.formats.registry import read_corpus
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.mask import known_gold, label_names
 from palmette.data.labels.numbers import label_numbers
 from palmette.data.labels.partial import mark_partial_labels
@@ -25,9 +28,7 @@ from palmette.estimators.base import Estimator, PerSentence
 from palmette.estimators.tagger_compact import Compacting
 from palmette.estimators.tagger_confidence import Confidences
 from palmette.estimators.tagger_files import TaggedFiles
-from palmette.estimators.tagger_items import PythonData, about_data
-from palmette.estimators.tagger_large import LargeData
-from palmette.estimators.tagger_shards import ShardedFiles
+from palmette.estimators.tagger_items import PythonData
 from palmette.estimators.tagger_views import Views
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.options.chain import ChainSettings, TaggerOptions
@@ -39,21 +40,13 @@ if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the 
     from palmette.data.candidate import Labelling
     from palmette.evaluation.scores import Scores
     from palmette.structures.chain.session import Session
-    from palmette.training.result import Progress
+    from palmette.training.chain.request import TrainRequest
+    from palmette.training.result import Progress, TrainResult
 
-KEPT = (
-    "features",
-    "reading",
-    "label_numbers",
-    "vectors",
-    "temperature",
-)  # what is known about a model that learns more
 FEW = 128  # sentences up to which a list is tagged one by one: by the session, which is faster on short lists
 
 
-class Tagger(
-    PythonData, LargeData, ShardedFiles, TaggedFiles, Confidences, Views, Compacting, TaggerOptions, Estimator
-):
+class Tagger(PythonData, TaggedFiles, Confidences, Views, Compacting, TaggerOptions, Estimator):
     """A chain model with its features: train it, tag with it, save it, inspect it.
 
     Parameters are declared options; `palmette train --help` and the reference pages explain all of them.
@@ -81,24 +74,14 @@ class Tagger(
         sample_weight: a number per sentence that scales its updates. threads: default all cores; the model is the same
         for any number. verbose: print a line per pass (of L-BFGS: per iteration) and why training ended. With
         `out_of_core` X and y are read once, in blocks, and may be generators of more than fits into memory."""
-        from palmette.data.items import NO_WEIGHT, corpus_from_items
+        from palmette.training.chain.files import fit_items
 
-        numbers = label_numbers(labels)
-        if self.out_of_core:
-            options = {"threads": threads, "progress": progress, "verbose": verbose}
-            return self._fit_items((X, y), dev, numbers, sample_weight, **options)
-        items = corpus_from_items(X, y, mode=self._wanted(), numbers=numbers)
-        corpus = items.corpus
-        if sample_weight is not None:
-            corpus.weight = items.weights(sample_weight)
-            if corpus.weight.size and not corpus.weight.any():
-                raise DataError(NO_WEIGHT)
-        held_out = None
-        if dev is not None:
-            if len(dev) != 2:
-                raise UsageError("dev is a pair of sentences and their labels: dev=(X, y)")
-            held_out = corpus_from_items(*dev, mode=self._wanted(), widths=corpus.vectors, numbers=numbers).corpus
-        return self.fit_corpus(corpus, held_out, threads=threads, progress=progress, verbose=verbose)
+        request = self._training(threads=threads, progress=progress, verbose=verbose)
+        mode, numbers = self._wanted(), label_numbers(labels)
+        place = self._place()
+        return self._trained(
+            fit_items((X, y), dev, request, place, mode=mode, numbers=numbers, sample_weight=sample_weight), verbose
+        )
 
     def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, labels: Any = None) -> Tagger:
         """Continue training with more data, which may bring new labels and attributes. `labels` as for `fit`."""
@@ -125,52 +108,87 @@ class Tagger(
         """Learn from a corpus. `checkpoint` keeps what an exact resumption needs, `names` the attributes' names;
         `threads` (default: all cores) make it faster and change nothing else; `compact`: the points that a compact
         model may lose; `progress` is called, and `verbose` prints a line, per pass."""
-        settings = self.settings()
-        if resume is not None and resume.packed is not None:
-            raise UsageError("a compact model cannot be trained further: use the full model")
-        if resume is not None and resume.exact is not None:
-            raise UsageError("a model of another tool cannot be trained further: train a new one on its data")
-        from palmette.data.subset import split
-        from palmette.training.chain.dev import check_labelled
-        from palmette.training.chain.dev_share import fit_after_holding_out, n_to_hold_out
-        from palmette.training.chain.fit import fit_chain
-        from palmette.training.chain.request import TrainRequest
-        from palmette.training.chain.templates import choose_templates
-        from palmette.training.checks import warn_of_strange_corpus
-        from palmette.training.hmm import check_no_features, fit_hmm
-        from palmette.training.lines import report_end, reporter
+        from palmette.training.chain.fit import fit
 
-        check_labelled(corpus, "training")
-        given = corpus
-        by_rule = dev is None and self.dev_share is None and resume is None and not checkpoint
-        if dev is None and self.dev_share:
-            corpus, dev = split(corpus, self.dev_share, self.seed)
-        counted = isinstance(settings.learner, HiddenMarkov)
-        if counted:
+        request = self._training(resume, checkpoint, names, threads, progress, verbose)
+        return self._trained(fit(corpus, dev, request), verbose, compact, lambda: dev)
+
+    def fit_file(
+        self, path: FilePath, dev: FilePath | None = None, *, spec: FormatSpec | None = None, **options: Any
+    ) -> Tagger:
+        """Learn from a labelled file; `options` as for `fit_corpus`. A file that would take more than half of the free
+        memory is learnt from in blocks, on disk, unless `out_of_core` is set."""
+        return self._fit_paths([path], dev, spec, **options)
+
+    def fit_files(
+        self,
+        paths: FilePath | Sequence[FilePath],
+        dev: FilePath | None = None,
+        *,
+        spec: FormatSpec | None = None,
+        cluster: str | None = None,
+        output: FilePath | None = None,
+        **options: Any,
+    ) -> Tagger:
+        """Learn from labelled files of one format; `options` as for `fit_corpus`, and as for `fit_file` if there is one
+        shard. With several `shards` each of them reads its own files; passes are mixed, gradients summed, which
+        docs/cluster.md explains.
+
+        cluster: the address of a Ray cluster whose workers learn, `auto` for the one that is found, `local` for one
+        that is started here; None: threads of this process. The model does not depend on it. output: a model file that
+        shards write after each pass, with what an exact resumption needs."""
+        files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+        if not files:
+            raise UsageError("there is no file to learn from")
+        return self._fit_paths(files, dev, spec, cluster, output, several=True, **options)
+
+    def _fit_paths(
+        self, paths: Sequence[FilePath], dev: FilePath | None, spec: FormatSpec | None, cluster: str | None = None,
+        output: FilePath | None = None, *, several: bool = False, verbose: bool = False, compact: float | None = None,
+        **options: Any,
+    ) -> Tagger:  # fmt: skip
+        from palmette.training.chain.files import fit_paths, fit_shards
+
+        request, spec = self._training(verbose=verbose, **options), spec or FormatSpec()
+        if several and (self.shards > 1 or cluster is not None):
+            found = fit_shards(paths, dev, spec, request, self._place(), address=cluster, output=output)
+        else:
+            found = fit_paths(paths, dev, spec, request, self._place())
+        return self._trained(found, verbose, compact, lambda: None if dev is None else read_corpus(dev, spec))
+
+    def _place(self) -> Any:
+        from palmette.training.chain.files import Place
+
+        return Place(self.out_of_core, self.scratch)
+
+    def _training(
+        self, resume: ChainModel | None = None, checkpoint: bool = False, names: bool = True,
+        threads: int | None = None, progress: Progress | None = None, verbose: bool = False,
+    ) -> TrainRequest:  # fmt: skip
+        from palmette.training.chain.request import Features, TrainRequest
+        from palmette.training.lines import reporter
+
+        settings = self.settings()
+        if isinstance(settings.learner, HiddenMarkov):
+            from palmette.training.hmm import check_no_features
+
             check_no_features({name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")})
-        resources = self._resources()
-        templates = None
-        if resume is None and not counted:
-            templates = choose_templates(self.features, self.template, self.order, corpus, resources)
-        if resume is None:
-            warn_of_strange_corpus(corpus, templates, bool(settings.partial))
-        request = TrainRequest(
-            templates, settings, 1 if self.order is None else self.order, resources,
-            tuple(self.forbidden), resume, checkpoint, names, self.ends, reporter(progress, verbose), threads,
+        return TrainRequest(
+            Features(self.features, self.template, self.order), settings, 1 if self.order is None else self.order,
+            self._resources(), tuple(self.forbidden), resume, checkpoint, names, self.ends,
+            reporter(progress, verbose), threads, dev_share=self.dev_share,
         )  # fmt: skip
-        n = n_to_hold_out(corpus, settings) if by_rule else 0
-        if n:
-            self.model_, self.outcome_ = fit_after_holding_out(corpus, n, request)
-        else:
-            self.model_, self.outcome_ = (fit_hmm if counted else fit_chain)(corpus, dev, request)
+
+    def _trained(
+        self, found: tuple[ChainModel, TrainResult], verbose: bool, compact: float | None = None,
+        dev: Callable[[], Corpus | None] = lambda: None,
+    ) -> Tagger:  # fmt: skip
+        from palmette.training.lines import report_end
+
+        self.model_, self.outcome_ = found
         report_end(self.outcome_, verbose)
-        if resume is None:
-            self.model_.meta["features"] = None if templates is None or self.template is not None else templates.name
-        else:
-            self.model_.meta |= {name: value for name, value in resume.meta.items() if name in KEPT}
-        self.model_.meta |= about_data(given)
         if compact is not None:
-            self.compaction_ = self.compact_corpus(dev, compact)
+            self.compaction_ = self.compact_corpus(dev(), compact)
         return self
 
     def _wanted(self) -> str:

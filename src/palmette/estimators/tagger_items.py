@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask, mask_from_items
 from palmette.data.labels.numbers import label_numbers
@@ -15,18 +13,6 @@ from palmette.structures.chain.model import ChainModel
 
 if TYPE_CHECKING:
     from palmette.data.items import Items
-
-
-def about_data(corpus: Corpus) -> dict[str, Any]:
-    """What a model keeps about the data that it was trained on, which later data is compared with."""
-    made: dict[str, Any] = {}
-    if corpus.vectors is not None:
-        made["vectors"] = corpus.vectors
-    if corpus.label_numbers is not None:
-        made["label_numbers"] = msgspec.to_builtins(corpus.label_numbers)
-    if corpus.columns:
-        made["columns"] = len(corpus.columns)
-    return made
 
 
 class PythonData:
