@@ -16,10 +16,10 @@ from palmette.options.declare import Option, Options
 from palmette.options.latent import ClassifierOptions
 from palmette.options.learner import STRUCTURES
 from palmette.options.learners import LEARNERS
-from palmette.options.pipeline import PipelineOptions
 from palmette.options.search import TAGGER_SEARCHES
 from palmette.options.states import TAGGER_STATES
 from palmette.options.tree import ParserOptions
+from palmette.pipeline.options import PipelineOptions
 
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- made by docs/generate_reference.py from the declarations; do not edit -->\n\n"

@@ -21,12 +21,10 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 def chromium() -> Iterator[Any]:
     """A running browser; the test is skipped where there is none."""
     found = next((path for path in map(shutil.which, NAMES) if path), None)
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        pytest.skip("no Playwright: pip install playwright")
     if found is None:
         pytest.skip(f"no browser: looked for {', '.join(NAMES)}")
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=found, args=FLAGS.split())
         yield browser

@@ -1,7 +1,8 @@
-"""Shared by all tests: where the corpora are, and how many tests used one."""
+"""Shared by all tests: where the corpora are, how many tests used one, and which tests need heavy packages."""
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import os
 import signal
@@ -68,15 +69,30 @@ def logged() -> Iterator[list[str]]:
     logger.setLevel(level)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reports = [report for reports in terminalreporter.stats.values() for report in reports]
-    called = [report for report in reports if getattr(report, "when", None) == "call"]
-    ran = sum(any(name == "corpus" for name, _ in report.user_properties) for report in called)
-    terminalreporter.write_line(f"corpus tests: {ran} ran")
-
-
+HEAVY = {"driver": "ray", "browser": "playwright", "hub": "datasets"}  # fixtures and the packages that they need
 LONGEST = ("test_the_core_with_every_index_checked",)  # these begin first, so that no process waits for them at the end
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: getattr(item, "originalname", item.name) not in LONGEST)
+    for item in items:
+        for fixture in HEAVY.keys() & getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.heavy(HEAVY[fixture]))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    needed = {name for mark in item.iter_markers("heavy") for name in mark.args}
+    if missing := sorted(name for name in needed if importlib.util.find_spec(name) is None):
+        pytest.skip(f"needs {', '.join(missing)}: pip install '.[test-heavy]'")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    called = [report for report in reports if getattr(report, "when", None) == "call"]
+    ran = sum(any(name == "corpus" for name, _ in report.user_properties) for report in called)
+    terminalreporter.write_line(f"corpus tests: {ran} ran")
+    ran = sum("heavy" in report.keywords for report in called)
+    lacking = sum("[test-heavy]" in str(report.longrepr) for report in terminalreporter.getreports("skipped"))
+    hint = ": pip install '.[test-heavy]'" if lacking else ""
+    terminalreporter.write_line(f"heavy tests: {ran} ran, {lacking} skipped for want of packages{hint}")

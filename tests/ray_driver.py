@@ -12,15 +12,12 @@ outlives whatever happens to a cluster on a busy machine.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
-
-import pytest
 
 ATTEMPTS = 3  # a node has 30 s to start, which may be too little
 SECONDS = 900  # for one piece of work, also on a machine with much else to do
@@ -65,15 +62,13 @@ class RayDriver:
 
 def ray_driver(nodes: int) -> Iterator[RayDriver]:
     """The body of a fixture."""
-    if importlib.util.find_spec("ray") is None:
-        pytest.skip("Ray is not installed: pip install 'palmette[ray]'")
     driver = RayDriver(nodes)
     yield driver
     driver.close()
 
 
 def _start(nodes: int) -> None:
-    from palmette.training.ray_cluster import PATIENT
+    from palmette.connect.ray_cluster import PATIENT
 
     os.environ |= {f"RAY_{name}": str(value) for name, value in PATIENT.items()}
     for attempt in range(ATTEMPTS if nodes else 0):

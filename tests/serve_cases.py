@@ -12,11 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pycrfsuite
-import pytest
-
-pytest.importorskip("starlette", reason="needs starlette: pip install 'palmette[serve]'")
-pytest.importorskip("uvicorn", reason="needs uvicorn: pip install 'palmette[serve]'")
-
 from starlette.testclient import TestClient
 
 from palmette import Classifier, Parser, Pipeline, Tagger, load_demo, load_trees

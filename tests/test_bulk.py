@@ -16,10 +16,10 @@ from ray_driver import address, ray_driver
 
 from palmette import Tagger, load_demo
 from palmette.cli import main
+from palmette.connect import bulk
+from palmette.connect.batches import TagBatches
+from palmette.connect.bulk import tag_files
 from palmette.errors import DataError, UsageError
-from palmette.estimators import bulk
-from palmette.estimators.bulk import tag_files
-from palmette.integrations.batches import TagBatches
 
 WORDS, TAGS = load_demo("train")
 
@@ -159,9 +159,10 @@ def test_ray_writes_the_same_files(model, folder, driver):
 # Batches
 
 
+@pytest.mark.heavy("pandas", "pyarrow")
 def test_batches_of_every_kind_have_the_labels_of_predict(model):
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'palmette[arrow]'")
     import pandas as pd
+    import pyarrow as pa
 
     sentences = [[list(pair) for pair in words] for words in WORDS[60:64]]
     want = Tagger.load(model).predict(WORDS[60:64])
@@ -188,6 +189,7 @@ def test_batches_of_every_kind_have_the_labels_of_predict(model):
         tag({"tokens": np.array(["Time flies"], object)})
 
 
+@pytest.mark.heavy("dask")
 def test_dask_with_its_defaults(model, tmp_path):
     import dask
     import dask.dataframe as dd
@@ -223,6 +225,7 @@ def test_dask_with_its_defaults(model, tmp_path):
         assert tagged.compute(scheduler="synchronous")["labels"].tolist() == want
 
 
+@pytest.mark.heavy("polars", "pyarrow")
 def test_polars_and_whatever_has_a_stream_of_arrow(model):
     import polars as pl
     import pyarrow as pa
@@ -252,9 +255,10 @@ def test_polars_and_whatever_has_a_stream_of_arrow(model):
         tag([["Time"]])
 
 
+@pytest.mark.heavy("pyarrow")
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 def test_tables_in_and_out(model, tmp_path, ending):
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'palmette[arrow]'")
+    import pyarrow as pa
     import pyarrow.parquet as parquet
 
     table = pa.table({"id": [1, 2], "tokens": [[list(pair) for pair in words] for words in WORDS[60:62]]})
@@ -275,7 +279,7 @@ def test_tables_in_and_out(model, tmp_path, ending):
 
 def test_the_light_install_never_imports_ray_or_arrow(model, folder):
     code = (
-        "import sys; from palmette.cli import main; import palmette.integrations.batches; "
+        "import sys; from palmette.cli import main; import palmette.connect.batches; "
         f"main(['tag', {model!r}, {str(folder / 'in' / '*')!r}, '-o', {str(folder / 'out') + os.sep!r}, '-q']); "
         "print([name for name in ('ray', 'pyarrow', 'pandas') if name in sys.modules])"
     )

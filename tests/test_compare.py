@@ -14,8 +14,8 @@ from cli_run import Cli, last_cells, leave_demo, rows
 
 from palmette import FormatSpec, Tagger
 from palmette.errors import UsageError
-from palmette.estimators.ablation import parse_learners
 from palmette.evaluation.comparison import CompareOptions, SystemOutputs, compare
+from palmette.lab.ablation import parse_learners
 from palmette.reports.comparison import letters, p_text
 
 

@@ -189,7 +189,6 @@ def test_the_reliability_table_of_eval(cli: Cli) -> None:
 
 
 def test_a_picture_of_it(cli: Cli) -> None:
-    pytest.importorskip("matplotlib")
     cli.fine("eval sure.palm test.txt --calibration --picture made.png")
     assert (cli.folder / "made.png").read_bytes().startswith(b"\x89PNG")
 

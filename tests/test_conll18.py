@@ -15,17 +15,18 @@ from msgspec.structs import replace
 from rich.console import Console
 from split_treebanks import two_splittings
 
-from palmette.data.formats.conllu_spans import read_spans
 from palmette.errors import DataError
-from palmette.evaluation.conll18 import Scores, evaluate
-from palmette.reports.conll18 import print_conll18
+from palmette.pipeline.conll18 import Scores, evaluate
+from palmette.pipeline.conll18_table import print_conll18
+from palmette.pipeline.conllu_spans import read_spans
 
 TAGS = ["UPOS", "XPOS", "UFeats", "AllTags", "Lemmas"]
 METRICS = ["Tokens", "Sentences", "Words", *TAGS, "UAS", "LAS", "CLAS", "MLAS", "BLEX"]
 
 
 def official(gold: str, system: str) -> dict[str, Any]:
-    udeval = pytest.importorskip("udtools.udeval", reason="the official scorer is missing: pip install udtools")
+    from udtools import udeval
+
     sides = (udeval.load_conllu(io.StringIO(text), name, {}) for name, text in (("gold", gold), ("system", system)))
     found: dict[str, Any] = udeval.evaluate(*sides)
     return found

@@ -34,7 +34,8 @@ def objective_of(l2: float, threads: int = 1) -> ChainObjective:
 
 def reference(objective: ChainObjective, l1: float) -> tuple[float, np.ndarray]:
     """The optimum by SciPy; w = u - v with u, v >= 0 makes an L1 term linear."""
-    optimize = pytest.importorskip("scipy.optimize")
+    from scipy import optimize
+
     n = objective.size
 
     def split(uv: np.ndarray) -> tuple[float, np.ndarray]:

@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sklearn_crfsuite
 from crf_items import TEST, TRAIN, features, lists
 
 from palmette import load_demo
 from palmette.crfsuite import CRF, metrics, scorers
 from palmette.errors import DataError, UsageError
-
-sklearn_crfsuite = pytest.importorskip("sklearn_crfsuite")
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "lbfgs": {"c1": 0.1, "c2": 0.1, "all_possible_transitions": True},
@@ -241,25 +240,26 @@ def test_subclasses() -> None:
 
 
 def test_clones() -> None:
-    base = pytest.importorskip("sklearn.base")
+    from sklearn import base
+    from sklearn.utils.validation import check_is_fitted
+
     crf = CRF(algorithm="ap", max_iterations=3).fit(*TRAIN)
     other = base.clone(crf)
     assert other.get_params() == crf.get_params()
     assert other.tagger_ is None
     assert not base.is_classifier(crf)
-    check = pytest.importorskip("sklearn.utils.validation").check_is_fitted
-    check(crf)
+    check_is_fitted(crf)
     with pytest.raises(ValueError, match="not fitted"):
-        check(other)
+        check_is_fitted(other)
 
 
 @pytest.mark.parametrize("kind", ["GridSearchCV", "RandomizedSearchCV"])
 def test_searches_find_what_the_judge_finds(kind: str) -> None:
-    selection = pytest.importorskip("sklearn.model_selection")
-    stats = pytest.importorskip("scipy.stats")
-    score = pytest.importorskip("sklearn.metrics").make_scorer(
-        metrics.flat_f1_score, average="weighted", zero_division=0
-    )
+    from scipy import stats
+    from sklearn import model_selection as selection
+    from sklearn.metrics import make_scorer
+
+    score = make_scorer(metrics.flat_f1_score, average="weighted", zero_division=0)
     found = []
     for estimator in (CRF, sklearn_crfsuite.CRF):
         crf = estimator(max_iterations=15, all_possible_transitions=True)
@@ -276,9 +276,10 @@ def test_searches_find_what_the_judge_finds(kind: str) -> None:
 
 
 def test_cross_validation_and_pipelines() -> None:
-    selection = pytest.importorskip("sklearn.model_selection")
-    pipeline = pytest.importorskip("sklearn.pipeline")
-    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    from joblib import parallel_config
+    from sklearn import model_selection as selection
+    from sklearn import pipeline, preprocessing
+
     X, y = (part[:40] for part in load_demo("train"))
     make = preprocessing.FunctionTransformer(lambda data: [[features(one, k) for k in range(len(one))] for one in data])
     steps = pipeline.Pipeline([("features", make), ("crf", CRF(max_iterations=8))])
@@ -288,7 +289,7 @@ def test_cross_validation_and_pipelines() -> None:
     assert metrics.flat_accuracy_score(y, guess) > 0.75
     assert len(selection.cross_val_score(steps, X, y, cv=2, scoring=scorers.sequence_accuracy)) == 2
     made = make.transform(X)
-    with pytest.importorskip("joblib").parallel_config(backend="threading", n_jobs=2):
+    with parallel_config(backend="threading", n_jobs=2):
         parallel = selection.cross_val_predict(CRF(max_iterations=8, c2=0.5), made, y, cv=4)
     assert lists(parallel) == lists(guess)
 

@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn_crfsuite import metrics as judge
+from sklearn_crfsuite import scorers as judge_scorers
 
 from palmette.crfsuite import CRF, metrics, scorers
 from palmette.crfsuite.utils import flatten
 from palmette.errors import DataError
-
-pytest.importorskip("sklearn")
-judge = pytest.importorskip("sklearn_crfsuite.metrics")
-judge_scorers = pytest.importorskip("sklearn_crfsuite.scorers")
 
 GOLD = [["B-X", "I-X"], ["O", "B-X", "B-Y"], ["O"]]
 GUESS = [["B-X", "O"], ["O", "B-X", "B-X"], ["O"]]

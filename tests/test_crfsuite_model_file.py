@@ -105,7 +105,8 @@ def test_pickles_hold_the_model(again: Any) -> None:
 
 
 def test_pickles_of_the_judge(tmp_path: Path) -> None:
-    sklearn_crfsuite = pytest.importorskip("sklearn_crfsuite")
+    import sklearn_crfsuite
+
     old = sklearn_crfsuite.CRF(c1=0.1, max_iterations=10).fit(*TRAIN, *TEST)
     path = tmp_path / "old.pickle"
     path.write_bytes(pickle.dumps({"model": old, "about": (1, 2)}))

@@ -9,11 +9,10 @@ from typing import Any
 
 import pycrfsuite
 import pytest
+import usaddress
+from parserator import training
 
 import palmette.crfsuite as ours
-
-usaddress = pytest.importorskip("usaddress")
-training = pytest.importorskip("parserator.training")
 
 ADDRESSES = [
     "123 Main St. Suite 100 Chicago, IL", "Robie House, 5757 South Woodlawn Avenue, Chicago, IL 60637",

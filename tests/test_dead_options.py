@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from palmette import Beam, Classifier, LanguageModel, Latent, LinearClassifier, Parser, Tagger, load_demo, load_trees
-from palmette.estimators.hmm import HMM
+from palmette.lab.hmm.estimator import HMM
 from palmette.options import declare
 from palmette.options.chain import TAGGER_LEARNERS, ChainSettings
 from palmette.options.declare import Options, option

@@ -42,8 +42,6 @@ print(json.dumps([found, [usaddress.parse(text) for text in texts]]))
 
 
 def test_projects_do_the_same_with_our_module(tmp_path: Path) -> None:
-    for package in ("usaddress", "probablepeople", "parserator", "pycrfsuite"):
-        pytest.importorskip(package)
     found = []
     for side in ("palmette", "original"):
         command = [sys.executable, "-c", PROGRAM, side, json.dumps(ADDRESSES), str(tmp_path / f"{side}.crfsuite")]

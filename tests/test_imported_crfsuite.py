@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pycrfsuite
 import pytest
 from cli_run import Cli
 from fitting import epochs
@@ -29,7 +30,6 @@ from palmette.structures.chain.imported.crfsuite_write import crfsuite_bytes
 from palmette.structures.chain.imported.model import ImportedModel
 from palmette.structures.chain.posteriors import confidence_of
 
-pycrfsuite = pytest.importorskip("pycrfsuite")
 NAMES = st.sampled_from(["a", "b", "cc", "ü", "\U0001f600", "x:y", "0", " ", "long name of an attribute"])
 NUMBERS = st.floats(-8, 8).filter(lambda x: x == 0 or abs(x) > 1e-20)  # values have the range of 32-bit floats
 VALUES = st.one_of(st.booleans(), st.sampled_from(["v", "w"]), NUMBERS, st.integers(-3, 3))
@@ -177,8 +177,9 @@ def test_what_old_models_gain(tmp_path: Path) -> None:
 
 
 def test_the_shipped_model_of_usaddress(tmp_path: Path, corpora: Path) -> None:
-    usaddress = pytest.importorskip("usaddress")
     import xml.etree.ElementTree as ET
+
+    import usaddress
 
     source = Path(usaddress.__file__).with_name("usaddr.crfsuite").read_bytes()
     texts = ["".join(one.itertext()) for one in ET.parse(corpora / "downstream" / "usaddress-labeled.xml").getroot()]

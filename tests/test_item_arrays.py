@@ -208,7 +208,8 @@ def test_the_perceptron_of_order_0_is_the_textbook_one() -> None:
 
 
 def test_the_crf_of_order_0_is_logistic_regression() -> None:
-    linear_model = pytest.importorskip("sklearn.linear_model")
+    from sklearn import linear_model
+
     X, y = points(2, n=60)
     tagger = flat_tagger(learner="crf", l2=0.5, order=0, ends=False, constraints="none").fit(X, y)
     rows, gold = np.concatenate(X), np.concatenate(y)
@@ -341,8 +342,10 @@ def test_arrays_of_words(X: Any) -> None:
     assert {type(word) for word in corpus.columns[0].types} == {str}
 
 
+@pytest.mark.heavy("pandas")
 def test_series_and_data_frames() -> None:
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     words = [["a", "b"], ["c"]]
     for X in (
         pandas.Series(words),

@@ -63,7 +63,8 @@ def logistic(l2=0.0, rows=120, columns=30, seed=5):
 
 
 def scipy_optimum(function, start, bounds=None):
-    optimize = pytest.importorskip("scipy.optimize")
+    from scipy import optimize
+
     options = {"maxiter": 20000, "maxfun": 40000, "ftol": 1e-16, "gtol": 1e-10, "maxcor": 30}
     return optimize.minimize(function, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
 

@@ -34,7 +34,8 @@ def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 @pytest.mark.parametrize(("vowels", "C"), [("iaeou", 5.0), ("iau", 0.3), ("ou", 2.0)])
 def test_logistic_regression_is_that_of_scikit_learn(vowels: str, C: float) -> None:
-    linear_model = pytest.importorskip("sklearn.linear_model")
+    from sklearn import linear_model
+
     chosen = [(row, label) for row, label in zip(*load_vowels(), strict=True) if label in vowels]
     X, y = np.array([[*row, 1.0] for row, _ in chosen]), [label for _, label in chosen]
     judge = linear_model.LogisticRegression(C=C, fit_intercept=False, tol=1e-10, max_iter=5000).fit(X, y)
@@ -126,7 +127,7 @@ def test_the_chain_inside_says_the_same() -> None:
 
 
 def test_scikit_learn_takes_it() -> None:
-    base = pytest.importorskip("sklearn.base")
+    from sklearn import base
     from sklearn.model_selection import cross_val_score
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

@@ -13,7 +13,6 @@ from palmette.cli.plot import PICTURES as FLAGS
 from palmette.errors import PalmetteError, UsageError
 from palmette.reports.plots import MOST_STATES, PICTURES, learning_curve, strongest_weights, transition_map
 
-pytest.importorskip("matplotlib")
 PNG = b"\x89PNG"
 
 

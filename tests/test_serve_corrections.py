@@ -24,10 +24,10 @@ from palmette.data.corpus import Corpus, column_of_strings
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.mask import label_names, training_mask
-from palmette.data.merge import merged
 from palmette.data.temporary import lock_file
 from palmette.serve.correction_data import corpus_of, file_bytes, written_format
 from palmette.serve.journal import Journal
+from palmette.serve.merge import merged
 from palmette.serve.registry import Source
 from palmette.serve.types import Correction
 

@@ -245,6 +245,7 @@ def test_a_traceback_reaches_the_terminal_also_if_it_is_quiet(
         assert "ZeroDivisionError" in err
 
 
+@pytest.mark.heavy("openapi_python_client")
 def test_a_generated_client_calls_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a client that openapi-python-client makes from the description."""
     shutil.copy(folder() / "pos.palm", tmp_path / "chunk.palm")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-spacy = pytest.importorskip("spacy", reason="needs spaCy: pip install 'palmette[spacy]'")
+spacy = pytest.importorskip("spacy", reason="needs spacy: pip install '.[test-heavy]'")
 
 from spacy.language import Language  # noqa: E402
 from spacy.tokens import Doc, Span, Token  # noqa: E402
@@ -19,9 +19,11 @@ from spacy.training import Example  # noqa: E402
 from spacy_cases import TEXTS, pipeline, told, train  # noqa: E402
 
 from palmette import Parser, Tagger, convert_labels, load_demo  # noqa: E402
+from palmette.connect.spacy import PalmetteNER, PalmetteParser, PalmetteSpans, PalmetteTagger  # noqa: E402
 from palmette.data.labels.schemes import spans  # noqa: E402
 from palmette.errors import DataError, UsageError  # noqa: E402
-from palmette.integrations.spacy import PalmetteNER, PalmetteParser, PalmetteSpans, PalmetteTagger  # noqa: E402
+
+pytestmark = pytest.mark.heavy("spacy")
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-spacy = pytest.importorskip("spacy", reason="needs spaCy: pip install 'palmette[spacy]'")
+spacy = pytest.importorskip("spacy", reason="needs spacy: pip install '.[test-heavy]'")
 
 from spacy.language import Language  # noqa: E402
 from spacy.tokens import Doc  # noqa: E402
@@ -27,6 +27,8 @@ from palmette import (  # noqa: E402
     load_trees,
 )
 from palmette.errors import ModelError, UsageError  # noqa: E402
+
+pytestmark = pytest.mark.heavy("spacy")
 
 ROOT = Path(__file__).resolve().parents[1]
 

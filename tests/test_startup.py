@@ -84,7 +84,7 @@ NOT_FOR_TAGGING = (
     "palmette.kernels.chain.forward", "palmette.kernels.chain.label_context", "palmette.kernels.chain.marginals",
     "palmette.kernels.chain.nbest", "palmette.kernels.chain.posteriors", "palmette.kernels.core.jit",
     "palmette.kernels.core.sources", "palmette.kernels.latent", "palmette.kernels.lm", "palmette.kernels.tree",
-    "palmette.options.version1", "palmette.reports", "palmette.structures.chain.beam",
+    "palmette.reports", "palmette.structures.chain.beam",
     "palmette.structures.chain.calibrate", "palmette.structures.chain.label_context",
     "palmette.structures.chain.nbest", "palmette.structures.chain.posteriors", "palmette.structures.chain.prune",
     "palmette.structures.hmm", "palmette.structures.latent", "palmette.structures.tree", "palmette.training",

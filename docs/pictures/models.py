@@ -20,9 +20,9 @@ from palmette import (
 )
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.schemes import spans
-from palmette.datasets import synthetic
 from palmette.evaluation.comparison import SystemLabels, SystemOutputs, compare
 from palmette.evaluation.significance import Interval
+from palmette.lab.synth import synthetic
 from palmette.reports.inspection import transition_table
 from pictures.beams import cuts_record
 from pictures.curves import tagging_data

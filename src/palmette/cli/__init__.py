@@ -21,56 +21,73 @@ if TYPE_CHECKING:
 ABOUT = "structured prediction on CPUs (taggers, parsers, classifiers)"
 # What is typed -> (module:class, one line of help)
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("demo:Demo", "Train and show a tagger on a small included corpus."),
-    "train": ("train:Train", "Train a tagger from a labelled file."),
-    "tag": ("tag:Tag", "Tag a file, standard input or a typed sentence with a model."),
-    "eval": ("eval:Eval", "Score a tagger on gold labels, or a file that has gold and guess."),
-    "calibrate": ("calibrate:Calibrate", "Fit a temperature, so that confidences are probabilities."),
-    "compact": ("compact:Compact", "Make a model small: weights of 8 bits, fewer attributes."),
-    "compare": ("compare:Compare", "Compare taggers, outputs or learners, with significance tests."),
-    "tune": ("tune:Tune", "Search for the options of a tagger that suit some data."),
-    "inspect": ("inspect:Inspect", "Show a model: settings, training log, strongest weights."),
-    "explain": ("explain:Explain", "Compare the best labels of a sentence with the runner-up."),
-    "plot": ("plot:Plot", "Draw a model: learning curve, transitions, strongest weights."),
-    "trellis": ("trellis:DrawTrellis", "Draw the search of a sentence: scores, best path, runner-up."),
-    "page": ("page:Page", "Write a page about a model: searches, reasons, errors, weights."),
-    "convert": ("convert:Convert", "Convert data (format, tags, encoding), or another tool's model."),
-    "check": ("check:Check", "Look at labelled data before training: mistakes, duplicates, noise."),
-    "pick": ("pick:Pick", "Pick the sentences most worth annotating, by a model's uncertainty."),
-    "serve": ("serve:Serve", "Serve models over HTTP, for programs and in a page."),
-    "features": ("features:Features", "Print a named template set, or check a template file."),
-    "pipeline train": ("pipeline.train:TrainPipeline", "Train a pipeline from a treebank: text in, trees out."),
-    "pipeline run": ("pipeline.run:RunPipeline", "Run a text through a pipeline: words, tags, lemmas, trees."),
-    "pipeline eval": ("pipeline.eval:EvalPipeline", "Score a pipeline on a treebank by the CoNLL 2018 metrics."),
-    "pipeline inspect": ("pipeline.inspect:InspectPipeline", "Show a pipeline: components, sizes, scores, settings."),
-    "pipeline extract": ("pipeline.extract:ExtractComponent", "Take components out into a model file of their own."),
-    "pipeline replace": ("pipeline.replace:ReplaceComponent", "Put a component of another model into a pipeline."),
-    "parser train": ("parser.train:TrainParser", "Train a dependency parser from a treebank."),
-    "parser parse": ("parser.parse:Parse", "Parse a file, standard input or a typed sentence."),
-    "parser eval": ("parser.eval:EvalParser", "Score a parser on gold trees, or one CoNLL-U file against another."),
-    "parser inspect": ("parser.inspect:InspectParser", "Show a parser: settings, training log, actions, templates."),
-    "parser compare": ("parser.compare:CompareParsers", "Compare parsers or parsed files, with significance tests."),
-    "parser compact": ("parser.compact:CompactParser", "Make a parser small, and report what is lost."),
-    "parser features": ("parser.features:ParserFeatures", "Print a template set of the parser, or check a file."),
-    "classifier train": ("classifier.train:TrainClassifier", "Train a classifier of sentences."),
-    "classifier classify": ("classifier.classify:Classify", "Classify sentences of a file or standard input."),
-    "classifier eval": ("classifier.eval:EvalClassifier", "Score a classifier on labelled sentences."),
-    "classifier inspect": ("classifier.inspect:InspectClassifier", "Show a classifier: settings, strongest weights."),
+    "demo": ("cli.demo:Demo", "Train and show a tagger on a small included corpus."),
+    "train": ("cli.train:Train", "Train a tagger from a labelled file."),
+    "tag": ("cli.tag:Tag", "Tag a file, standard input or a typed sentence with a model."),
+    "eval": ("cli.eval:Eval", "Score a tagger on gold labels, or a file that has gold and guess."),
+    "calibrate": ("cli.calibrate:Calibrate", "Fit a temperature, so that confidences are probabilities."),
+    "compact": ("cli.compact:Compact", "Make a model small: weights of 8 bits, fewer attributes."),
+    "compare": ("cli.compare:Compare", "Compare taggers, outputs or learners, with significance tests."),
+    "tune": ("tuning.command:Tune", "Search for the options of a tagger that suit some data."),
+    "inspect": ("cli.inspect:Inspect", "Show a model: settings, training log, strongest weights."),
+    "explain": ("cli.explain:Explain", "Compare the best labels of a sentence with the runner-up."),
+    "plot": ("cli.plot:Plot", "Draw a model: learning curve, transitions, strongest weights."),
+    "trellis": ("cli.trellis:DrawTrellis", "Draw the search of a sentence: scores, best path, runner-up."),
+    "page": ("serve.page.command:Page", "Write a page about a model: searches, reasons, errors, weights."),
+    "convert": ("cli.convert:Convert", "Convert data (format, tags, encoding), or another tool's model."),
+    "check": ("cli.check:Check", "Look at labelled data before training: mistakes, duplicates, noise."),
+    "pick": ("cli.pick:Pick", "Pick the sentences most worth annotating, by a model's uncertainty."),
+    "serve": ("serve.command:Serve", "Serve models over HTTP, for programs and in a page."),
+    "features": ("cli.features:Features", "Print a named template set, or check a template file."),
+    "pipeline train": (
+        "pipeline.commands.train:TrainPipeline", "Train a pipeline from a treebank: text in, trees out.",
+    ),
+    "pipeline run": ("pipeline.commands.run:RunPipeline", "Run a text through a pipeline: words, tags, lemmas, trees."),
+    "pipeline eval": (
+        "pipeline.commands.eval:EvalPipeline", "Score a pipeline on a treebank by the CoNLL 2018 metrics.",
+    ),
+    "pipeline inspect": (
+        "pipeline.commands.inspect:InspectPipeline", "Show a pipeline: components, sizes, scores, settings.",
+    ),
+    "pipeline extract": (
+        "pipeline.commands.extract:ExtractComponent", "Take components out into a model file of their own.",
+    ),
+    "pipeline replace": (
+        "pipeline.commands.replace:ReplaceComponent", "Put a component of another model into a pipeline.",
+    ),
+    "parser train": ("cli.parser.train:TrainParser", "Train a dependency parser from a treebank."),
+    "parser parse": ("cli.parser.parse:Parse", "Parse a file, standard input or a typed sentence."),
+    "parser eval": ("cli.parser.eval:EvalParser", "Score a parser on gold trees, or one CoNLL-U file against another."),
+    "parser inspect": (
+        "cli.parser.inspect:InspectParser", "Show a parser: settings, training log, actions, templates.",
+    ),
+    "parser compare": (
+        "cli.parser.compare:CompareParsers", "Compare parsers or parsed files, with significance tests.",
+    ),
+    "parser compact": ("cli.parser.compact:CompactParser", "Make a parser small, and report what is lost."),
+    "parser features": ("cli.parser.features:ParserFeatures", "Print a template set of the parser, or check a file."),
+    "classifier train": ("cli.classifier.train:TrainClassifier", "Train a classifier of sentences."),
+    "classifier classify": ("cli.classifier.classify:Classify", "Classify sentences of a file or standard input."),
+    "classifier eval": ("cli.classifier.eval:EvalClassifier", "Score a classifier on labelled sentences."),
+    "classifier inspect": (
+        "cli.classifier.inspect:InspectClassifier", "Show a classifier: settings, strongest weights.",
+    ),
     "classifier compare": (
-        "classifier.compare:CompareClassifiers", "Compare classifiers on labelled sentences, with significance tests.",
+        "cli.classifier.compare:CompareClassifiers",
+        "Compare classifiers on labelled sentences, with significance tests.",
     ),
     "classifier cues": (
-        "classifier.cues:Cues", "Check two corpora for cues: vocabulary, length, overlap.",
+        "lab.cues.command:Cues", "Check two corpora for cues: vocabulary, length, overlap.",
     ),
-    "lm train": ("lm:TrainLanguageModel", "Train an n-gram language model from sentences."),
-    "lm score": ("lm:ScoreText", "Score text with a language model."),
-    "lm sample": ("lm:Sample", "Draw sentences from a language model."),
-    "hmm count": ("hmm:CountTables", "Count a hidden Markov model and write its probabilities as JSON."),
-    "hmm model": ("hmm:MakeModel", "Make a model file from the probabilities of a hidden Markov model."),
-    "synth": ("synth:Synth", "Draw labelled sequences with a known best accuracy."),
-    "warmup": ("warmup:Warmup", "Compile all kernels ahead of the first use."),
-    "doctor": ("doctor:Doctor", "Report versions, cache folder, threads and what is missing."),
-    "completion": ("completion:Completion", "Print or install shell completion for bash, zsh or fish."),
+    "lm train": ("lab.lm.commands:TrainLanguageModel", "Train an n-gram language model from sentences."),
+    "lm score": ("lab.lm.commands:ScoreText", "Score text with a language model."),
+    "lm sample": ("lab.lm.commands:Sample", "Draw sentences from a language model."),
+    "hmm count": ("lab.hmm.commands:CountTables", "Count a hidden Markov model and write its probabilities as JSON."),
+    "hmm model": ("lab.hmm.commands:MakeModel", "Make a model file from the probabilities of a hidden Markov model."),
+    "synth": ("lab.synth.command:Synth", "Draw labelled sequences with a known best accuracy."),
+    "warmup": ("cli.warmup:Warmup", "Compile all kernels ahead of the first use."),
+    "doctor": ("cli.doctor:Doctor", "Report versions, cache folder, threads and what is missing."),
+    "completion": ("cli.completion:Completion", "Print or install shell completion for bash, zsh or fish."),
 }  # fmt: skip
 GROUPS = {
     "pipeline": "Language pipelines, text to trees: train, run, eval, inspect, ...",
@@ -263,7 +280,7 @@ def load_command(name: str) -> type[Command]:
     from importlib import import_module
 
     module, _, made = COMMANDS[name][0].partition(":")
-    command: type[Command] = getattr(import_module(f"palmette.cli.{module}"), made)
+    command: type[Command] = getattr(import_module(f"palmette.{module}"), made)
     command.path = name
     return command
 

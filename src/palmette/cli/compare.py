@@ -120,7 +120,7 @@ class Compare(HelperOptions, JsonOptions, Command):
     def _compare_learners(self, train: str, options: CompareOptions) -> None:
         from palmette.cli.system_outputs import labelled
         from palmette.data.formats.registry import read_corpus
-        from palmette.estimators.ablation import Material, ablate, parse_learners
+        from palmette.lab.ablation import Material, ablate, parse_learners
         from palmette.reports.comparison import print_ablation, use_of_dev
         from palmette.reports.meter import Meter
 

@@ -43,7 +43,7 @@ def check_replaced(command: Command, output: str) -> None:
 
 def _is_same_kind(command: Command, output: str) -> bool:
     """Whether the format of another tool is written over a model of that format."""
-    from palmette.structures.lm.arpa import is_arpa_name
+    from palmette.lab.lm.arpa import is_arpa_name
 
     if not os.path.isfile(output):
         return True
@@ -52,7 +52,7 @@ def _is_same_kind(command: Command, output: str) -> bool:
 
         return peek(output, lambda data: len(data) >= len(MARK)).startswith(MARK)
     if getattr(command, "arpa", False) or (hasattr(command, "arpa") and is_arpa_name(output)):
-        from palmette.structures.lm.arpa import begins_as_arpa
+        from palmette.lab.lm.arpa import begins_as_arpa
 
         return begins_as_arpa(output)
     return False

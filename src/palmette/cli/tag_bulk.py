@@ -27,7 +27,7 @@ def _is_pattern(name: str) -> bool:
 
 def tag_bulk(command: Tag, decode: str) -> None:
     """Tag all files that are not done; exit code 1 if some could not be tagged."""
-    from palmette.estimators.bulk import tag_files
+    from palmette.connect.bulk import tag_files
 
     if command.text is not None or command.nbest is not None or command.data == "-":
         raise UsageError("many files: leave --text, --nbest and standard input out")

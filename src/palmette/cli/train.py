@@ -128,7 +128,7 @@ class Train(ForceOptions, JsonOptions, Command):
         """What is told of each epoch: the display, and the page if there is one."""
         if not self.page:
             return contextlib.nullcontext(display)
-        from palmette.cli.live_page import LivePage
+        from palmette.serve.live_page import LivePage
 
         return LivePage(display, {"data": self.data, "output": self.output})
 

@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from palmette.data.annotations.files import labelling_of, stream_documents, writable
-from palmette.data.annotations.notes import MOST_PLACES, Notes
+from palmette.connect.annotations.files import labelling_of, stream_documents, writable
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath, check_apart
 from palmette.data.formats.labelling import check_labels
@@ -23,6 +22,7 @@ from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.data.labels.convert import convert_labels
 from palmette.data.labels.repair import violations
 from palmette.data.labels.schemes import SCHEMES, are_chunk_labels, scheme_named, split_label
+from palmette.data.notes import MOST_PLACES, Notes
 from palmette.data.stream import Processed, Progress, process_file
 from palmette.errors import DataError, UsageError, counted
 from palmette.options.spelling import argument, named
@@ -194,7 +194,7 @@ class _Work(msgspec.Struct):
         """A format of annotators."""
         if self.to is not None:
             raise UsageError(f"{format} has spans and no tag scheme: leave {argument('to')} out")
-        from palmette.data.annotations.sinks import SINKS, lines_of
+        from palmette.connect.annotations.sinks import SINKS, lines_of
 
         seen, report = _Seen(), self.report
 

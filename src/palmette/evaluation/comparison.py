@@ -1,6 +1,6 @@
 """Comparison of systems on the same gold: what `palmette compare` computes, as values for tables and JSON.
 
-`compare` takes the labels that several systems predicted for the same sentences; `estimators/ablation.py` trains the
+`compare` takes the labels that several systems predicted for the same sentences; `lab/ablation.py` trains the
 systems first. The statistics are in `significance.py`.
 """
 

@@ -8,10 +8,10 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from palmette.data.split_text import SplitText
 from palmette.data.treebank import Treebank
 from palmette.errors import UsageError
-from palmette.options.pipeline import COMPONENTS
+from palmette.pipeline.options import COMPONENTS
+from palmette.pipeline.split_text import SplitText
 
 Parts = tuple[Mapping[str, np.ndarray], dict[str, Any]]  # arrays and metadata, as a file holds them
 

@@ -17,7 +17,7 @@ from palmette.reports.evaluation import rules_said
 from palmette.reports.tables import letters, p_text, percent, plain_table, titled
 
 if TYPE_CHECKING:
-    from palmette.estimators.ablation import Ablation, Spread
+    from palmette.lab.ablation import Ablation, Spread
 
 ROWS = 30  # of a table by type or label
 _WORDS = 12  # of a sentence on each side of what differs

@@ -11,7 +11,7 @@ from palmette.structures.training_log import unit_of
 from palmette.training.result import CUT_SHORT
 
 if TYPE_CHECKING:
-    from palmette.estimators.ablation import LearnerSpec, Run
+    from palmette.lab.ablation import LearnerSpec, Run
     from palmette.structures.training_log import Epoch
     from palmette.training.result import Progress
 

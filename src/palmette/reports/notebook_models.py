@@ -16,11 +16,11 @@ from palmette.structures.training_log import unit_of
 if TYPE_CHECKING:
     from palmette.estimators.base import Estimator
     from palmette.estimators.classifier import Classifier
-    from palmette.estimators.hmm import HMM
-    from palmette.estimators.language_model import LanguageModel
     from palmette.estimators.linear_classifier import LinearClassifier
     from palmette.estimators.parser import Parser
     from palmette.estimators.tagger import Tagger
+    from palmette.lab.hmm.estimator import HMM
+    from palmette.lab.lm.language_model import LanguageModel
     from palmette.structures.chain.model import ChainModel
 
 TOP = 8  # attributes of a label

@@ -21,8 +21,8 @@ from palmette.reports.html import Html, element, facts, folded, page, printed, r
 from palmette.reports.tables import percent
 
 if TYPE_CHECKING:
-    from palmette.estimators.ablation import Ablation
-    from palmette.structures.lm.scores import TextScore
+    from palmette.lab.ablation import Ablation
+    from palmette.lab.lm.scores import TextScore
     from palmette.tuning.tune import TuneResult
 
 ROWS = 30  # of a table by type, label or relation
@@ -104,7 +104,7 @@ def ablation(found: Ablation) -> str:
 
 
 def tuning(found: TuneResult) -> str:
-    from palmette.reports.tuning import print_tuning
+    from palmette.tuning.report import print_tuning
 
     return printed(lambda console: print_tuning(found, console))
 

@@ -18,11 +18,11 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
-from palmette.page.assets import POLICY
 from palmette.serve.call import Call, Reply, Scope, error_reply
 from palmette.serve.failure import Failure, failure_of
 from palmette.serve.limits import Limits
 from palmette.serve.metrics import Metrics
+from palmette.serve.page.assets import POLICY
 
 logger = logging.getLogger(__name__)
 Receive = Callable[[], Awaitable[Any]]

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from palmette.data.annotations.align import Alignment, Sentence, aligned
-from palmette.data.annotations.document import At, Document
-from palmette.data.annotations.labelstudio import read_task
-from palmette.data.annotations.notes import Notes
-from palmette.data.annotations.read import sound
-from palmette.data.annotations.shared import Reading
+from palmette.connect.annotations.align import Alignment, Sentence, aligned
+from palmette.connect.annotations.labelstudio import read_task
+from palmette.connect.annotations.read import sound
+from palmette.connect.annotations.shared import Reading
+from palmette.data.document import At, Document
 from palmette.data.labels.schemes import HYPHEN, from_spans, spans_in
+from palmette.data.notes import Notes
 from palmette.data.tokeniser import Spans, token_spans
 from palmette.errors import DataError, UsageError
 from palmette.serve.answers import label, spans_of, with_helpers

@@ -17,7 +17,6 @@ from palmette.data.formats.classified import read_classified
 from palmette.data.formats.conllu import read_treebank
 from palmette.data.formats.registry import read_corpus
 from palmette.data.labels.partial import mark_partial_labels
-from palmette.data.merge import merged, merged_treebanks
 from palmette.data.subset import take
 from palmette.data.treebank import Treebank
 from palmette.estimators.classifier import Classifier
@@ -27,6 +26,7 @@ from palmette.estimators.tagger import Tagger
 from palmette.serve.correct_classifiers import tokens_of
 from palmette.serve.correct_parsers import treebank_of
 from palmette.serve.correction_data import corpus_of
+from palmette.serve.merge import merged, merged_treebanks
 from palmette.serve.retrain import Job
 from palmette.serve.served import field_of_helper
 from palmette.training.result import Progress

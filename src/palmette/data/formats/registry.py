@@ -16,7 +16,7 @@ from palmette.data.text import read_text
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
-    from palmette.data.annotations.notes import Notes
+    from palmette.data.notes import Notes
 
 
 DOCUMENT = 1 << 10
@@ -27,8 +27,8 @@ def load_format(name: str) -> Format:
     """The format with this name."""
     if name not in FORMATS:
         raise UsageError(f"unknown format {name!r}: choose {', '.join(FORMATS)}")
-    module, _, attribute = FORMATS[name].home.partition(".")
-    found: Format = getattr(import_module(f"palmette.data.formats.{module}"), attribute)
+    module, _, attribute = FORMATS[name].home.partition(":")
+    found: Format = getattr(import_module(f"palmette.{module}"), attribute)
     return found
 
 

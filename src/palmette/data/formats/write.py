@@ -41,7 +41,7 @@ class Writer:
         if self.format not in known:
             raise UsageError(f"from {source} one can write {', '.join(known)}, not {format}")
         if self.format not in choices:
-            from palmette.data.annotations.outputs import OUTPUTS
+            from palmette.connect.annotations.outputs import OUTPUTS
 
             choices = OUTPUTS
         check_labels(labels, self.format)

@@ -150,6 +150,6 @@ def make_cluster(
 
 def ray_cluster(make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], address: str) -> Cluster:
     """Workers on Ray, which is imported now."""
-    from palmette.training.ray_cluster import RayCluster
+    from palmette.connect.ray_cluster import RayCluster
 
     return RayCluster(make, arguments, address)
