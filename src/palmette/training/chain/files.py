@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 def fit_items(
     data: Items, dev: Items | None, request: TrainRequest, place: Place, *, mode: str,
-    numbers: LabelNumbers | None = None, sample_weight: Iterable[float] | None = None,
+    numbers: LabelNumbers | None = None, sample_weight: Sequence[float] | None = None,
 ) -> Trained:  # fmt: skip
     """Learn from Python data; `mode` as for `corpus_from_items`."""
     if dev is not None and len(dev) != 2:
