@@ -25,6 +25,7 @@ from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.mask import label_names, training_mask
 from palmette.data.temporary import lock_file
+from palmette.errors import UsageError
 from palmette.serve.correction_data import corpus_of, file_bytes, written_format
 from palmette.serve.journal import Journal
 from palmette.serve.merge import merged
@@ -195,6 +196,30 @@ def test_any_id_can_be_taken_back(c: TestClient, name: str) -> None:
     c.post("/models/chunk/corrections", json={"corrections": [{**ONE, "id": name}]})
     answer = c.delete(f"/models/chunk/corrections/{quote(name, safe='')}")
     assert (answer.status_code, answer.json()) == (200, {"corrections": 0})
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_ids_that_no_address_can_have_are_refused(c: TestClient, name: str) -> None:
+    answer = c.post("/models/chunk/corrections", json={"corrections": [{**ONE, "id": name}]})
+    assert answer.status_code == 400, answer.text
+    assert c.get("/models/chunk/corrections").json()["total"] == 0
+
+
+@pytest.mark.parametrize("name", ["chunk.corrections.txt", "chunk.corrections.jsonl"])
+def test_corrections_are_not_written_over_data_of_the_server(home: Path, name: str) -> None:
+    shutil.copy(home / "small.txt", home / name)
+    before = (home / name).read_bytes()
+    with (
+        pytest.raises(UsageError, match="--corrections"),
+        client(source(home)._replace(files={"train": str(home / name)})),
+    ):
+        pass
+    assert (home / name).read_bytes() == before
+    (home / "other").mkdir()
+    with client(source(home)._replace(files={"train": str(home / name)}, corrections=str(home / "other"))) as c:
+        c.post("/models/chunk/corrections", json={"corrections": [ONE]})
+        assert c.post("/models/chunk/corrections/save", json={}).status_code == 200
+    assert (home / name).read_bytes() == before
 
 
 # Picking

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from palmette.data.files import check_apart, is_standard, peek
 from palmette.errors import DataError
 
 if TYPE_CHECKING:
@@ -18,10 +19,8 @@ def check_paths(command: Command) -> bool:
     Returns whether the command writes files."""
     named = list(command.paths())
     outputs = [(option, file) for option, file in named if option.path in ("output", "model")]
-    if not any(file != "-" for _, file in outputs):
+    if all(is_standard(file) for _, file in outputs):
         return any(option.path == "folder" for option, _ in named)
-    from palmette.data.files import check_apart
-
     inputs = [file for option, file in named if option.path == "input" and option.name not in command.updates]
     check_apart([file for _, file in outputs], inputs)
     for option, file in outputs:
@@ -48,8 +47,6 @@ def _is_same_kind(command: Command, output: str) -> bool:
     if not os.path.isfile(output):
         return True
     if output.lower().endswith(CRFSUITE):
-        from palmette.data.files import peek
-
         return peek(output, lambda data: len(data) >= len(MARK)).startswith(MARK)
     if getattr(command, "arpa", False) or (hasattr(command, "arpa") and is_arpa_name(output)):
         from palmette.lab.lm.arpa import begins_as_arpa

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus, column_of_types
@@ -242,10 +243,10 @@ class Classifier(ClassifierOptions, Estimator):
         """Accuracy, precision, recall and F of the positive class, area under the ROC curve."""
         model, items = self._fitted(), self._items(X)
         gold = _signs([str(label) for label in y], tuple(model.classes), items)
-        scores = binary_scores(gold > 0, model.decide(items.corpus)[0])
+        scores = binary_scores(gold > 0, model.decide(items.corpus)[0], model.classes[1])
         if model.settings.combine != "dual" or not items.corpus.n_sentences:
             return scores
-        return scores._replace(certified=float(model.certified(items.corpus).mean()))
+        return msgspec.structs.replace(scores, certified=float(model.certified(items.corpus).mean()))
 
     def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
         """Accuracy."""

@@ -38,7 +38,7 @@ from palmette.structures.chain.serialise import load_chain
 
 if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the other ways to use a model
     from palmette.data.candidate import Labelling
-    from palmette.evaluation.scores import Scores
+    from palmette.evaluation.scores import LabelScores
     from palmette.structures.chain.session import Session
     from palmette.training.chain.request import TrainRequest
     from palmette.training.result import Progress, TrainResult
@@ -295,7 +295,7 @@ class Tagger(PythonData, TaggedFiles, Confidences, Views, Compacting, TaggerOpti
 
     def evaluate(
         self, X: Corpus | Iterable[Any], y: Iterable[Any] | None = None, *, bias: dict[str, float] | None = None
-    ) -> Scores:
+    ) -> LabelScores:
         """All scores on sentences X with labels y, or on a labelled corpus."""
         from palmette.evaluation.scores import score
 

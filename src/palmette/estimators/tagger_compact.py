@@ -51,9 +51,8 @@ class Compacting:
             self.model_ = model
             gold, guess, labels = self.gold_and_guess(dev)
             found = score(gold, guess, dev.offset, labels, scheme=unseen_scheme(full.scheme), known=self.certain(dev))
-            if found.f1 is None:
-                return Found(found.accuracy, guess, found.tokens)
-            return Found(found.f1, guess, sum(row.gold for row in found.by_type.values()))
+            units = found.tokens if found.f1 is None else sum(row.gold for row in found.by_type.values())
+            return Found(found.main().value, guess, units)
 
         try:
             small, report = compact_chain(full, None if dev is None else trial, most_loss)

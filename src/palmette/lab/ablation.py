@@ -21,8 +21,8 @@ from palmette.display import drawn_by
 from palmette.errors import PalmetteError, UsageError, counted
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation import significance as test
-from palmette.evaluation.comparison import CompareOptions, Pair, Runs, paired
-from palmette.evaluation.significance import Tally
+from palmette.evaluation.comparison import CompareOptions, Pair, paired
+from palmette.evaluation.significance import Runs, Tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.options.assemble import assemble, flat_options
 from palmette.options.learner import Learner
@@ -155,6 +155,10 @@ class Ablation(msgspec.Struct, frozen=True):
     learners: list[LearnerRuns]
     pairs: list[Pair]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists and numbers, ready for JSON."""
+        return msgspec.to_builtins(self) | {"pairs": [pair.to_dict() for pair in self.pairs]}
+
     _repr_html_ = drawn_by("notebook_scores:ablation")
 
 
@@ -188,14 +192,14 @@ def ablate(
     watcher: Watcher,
 ) -> Ablation:
     """Train each learner with each seed, score all on gold, and compare the means over the seeds."""
-    metrics: dict[str, Runs] = {}
+    metrics: dict[str, Runs | None] = {"accuracy": None, "f1": None}
     trained = []
     for learner in learners:
         watcher.tell(f"{learner.name}: compiling")
         _compile(learner, data, common)
         made = [_train(learner, data, common, seed, watcher) for seed in seeds]
         for metric in made[0][1]:
-            metrics.setdefault(metric, []).append([tallies[metric] for _, tallies in made])
+            metrics[metric] = [*(metrics[metric] or []), [tallies[metric] for _, tallies in made]]
         trained.append(_trained(learner, [run for run, _ in made]))
     pairs, _ = paired([learner.name for learner in learners], metrics, wish, watcher.tell)
     return Ablation(data.gold.n_tokens, data.gold.n_sentences, wish.rounds, trained, pairs)

@@ -30,8 +30,9 @@ import numpy as np
 
 from palmette.data.files import FilePath
 from palmette.data.treebank import NOTHING
-from palmette.errors import DataError
+from palmette.errors import DataError, counted
 from palmette.evaluation.attachment import CONTENT, universal
+from palmette.evaluation.record import Cell, Main, Part, Scores, Strong
 from palmette.pipeline.conllu_spans import Spans, read_spans
 from palmette.pipeline.word_alignment import aligned_words
 
@@ -90,7 +91,7 @@ class Score(msgspec.Struct, frozen=True):
         }  # fmt: skip
 
 
-class Scores(msgspec.Struct, frozen=True):
+class PipelineScores(Scores, frozen=True):
     """Scores by the official scorer's names, in its order: Tokens, Sentences, Words, UPOS, XPOS, UFeats, AllTags,
     Lemmas, UAS, LAS, CLAS, MLAS, BLEX; `scores["LAS"].f1` is the usual figure."""
 
@@ -102,12 +103,34 @@ class Scores(msgspec.Struct, frozen=True):
     def __iter__(self) -> Iterator[str]:
         return iter(self.metrics)
 
-    def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Plain dicts and numbers, ready for JSON."""
+    def main(self) -> Main:
+        """LAS, or the last metric that was measured where the pipeline finds no trees."""
+        measured = {name: score.f1 for name, score in self.metrics.items() if score.f1 is not None}
+        name = "LAS" if "LAS" in measured else list(measured)[-1]
+        return Main(name, measured[name])
+
+    def headline(self) -> str:
+        return (
+            f"{counted(self['Words'].gold_total, 'word')}, {counted(self['Sentences'].gold_total, 'sentence')} in gold"
+        )
+
+    def parts(self) -> Iterator[Part]:
+        """A row for each metric; `aligned` is the share of aligned words that are right."""
+        rows: list[tuple[Cell, ...]] = []
+        for name, score in self.metrics.items():
+            aligned = "" if score.aligned_total is None else score.aligned_accuracy
+            right = score.correct if score.measured else None
+            sizes = score.gold_total, score.system_total, right
+            rows.append((name, score.precision, score.recall, Strong(score.f1), aligned, *sizes))
+        yield Part("", ("", "precision", "recall", "F1", "aligned", "gold", "system", "right"), rows)
+
+    def to_dict(self) -> dict[str, Any]:
         return {name: score.to_dict() for name, score in self.metrics.items()}
 
+    __repr__ = msgspec.Struct.__repr__
 
-def evaluate(gold: bytes | FilePath | Spans, system: bytes | FilePath | Spans) -> Scores:
+
+def evaluate(gold: bytes | FilePath | Spans, system: bytes | FilePath | Spans) -> PipelineScores:
     """All metrics of a system's CoNLL-U file against gold's: paths, the bytes of files, or what `read_spans` gave.
 
     DataError, which says where, if a file is damaged or if their texts differ in more than white space."""
@@ -117,7 +140,7 @@ def evaluate(gold: bytes | FilePath | Spans, system: bytes | FilePath | Spans) -
         raise DataError("no sentence to score", file=here.source)
     _check_same_text(here, there)
     words = _Aligned(here, there)
-    return Scores(
+    return PipelineScores(
         {
             "Tokens": _spans(here.cut, there.cut),
             "Sentences": _spans(here.sentence_cut, there.sentence_cut),

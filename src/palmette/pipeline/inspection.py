@@ -10,11 +10,12 @@ from rich.markup import escape
 
 from palmette.errors import counted
 from palmette.pipeline.components import ABOUT, METRICS
-from palmette.pipeline.conll18_table import NOT_MEASURED
 from palmette.pipeline.file import TRAINED
 from palmette.pipeline.pipeline import Pipeline
 from palmette.reports.console import OutputConsole
 from palmette.reports.tables import plain_table
+
+NOT_MEASURED = "-"  # in place of a figure whose columns gold does not have
 
 
 def pipeline_inspection(pipeline: Pipeline) -> dict[str, Any]:

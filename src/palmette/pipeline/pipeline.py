@@ -31,7 +31,7 @@ from palmette.pipeline.run import make_job, run_file
 from palmette.pipeline.split_text import SplitText
 
 if TYPE_CHECKING:
-    from palmette.pipeline.conll18 import Scores
+    from palmette.pipeline.conll18 import PipelineScores
     from palmette.pipeline.stages import StageReport
 
 
@@ -143,7 +143,7 @@ class Pipeline(PipelineOptions, Estimator):
         beam: int | None = None,
         threads: int = 1,
         spec: TextSpec = PLAIN,
-    ) -> Scores:
+    ) -> PipelineScores:
         """The metrics of the CoNLL 2018 shared task on a gold treebank, by the official scorer's names. input: text
         (what the treebank's text gives), or gold-tokens (its sentences and words are given)."""
         from palmette.pipeline.evaluate import evaluate_pipeline

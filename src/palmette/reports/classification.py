@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.table import Table
 
 from palmette.errors import counted
-from palmette.evaluation.binary import BinaryScores
 from palmette.features.templates import to_text
 from palmette.options.latent import ClassifierOptions
 from palmette.options.learners import Lclr
@@ -51,26 +50,6 @@ def training_notes(model: ClassifierModel) -> list[str]:
 def _again(counts: list[int]) -> str:
     named = ["never", "once"] + [f"{times} times" for times in range(2, len(counts))]
     return ", ".join(f"{name} {count:,}" for name, count in zip(named, counts, strict=False))
-
-
-def print_binary(found: BinaryScores, model: ClassifierModel, console: Console | None = None) -> None:
-    """The figures of an evaluation, and accuracy on development data by pass where the model has it."""
-    console = console or OutputConsole(100)
-    table = Table(box=None, padding=(0, 3, 0, 0), show_header=False)
-    percent = {name: f"{100 * getattr(found, name):.2f}" for name in ("accuracy", "precision", "recall", "f1")}
-    area = "-" if found.auc is None else f"{100 * found.auc:.2f}"
-    table.add_row("sentences", f"{found.positives + found.negatives:,}", "accuracy", percent["accuracy"])
-    table.add_row(f"of class {model.classes[1]}", f"{found.positives:,}", "precision", percent["precision"])
-    table.add_row("predicted", f"{found.said_positive:,}", "recall", percent["recall"])
-    table.add_row("correct", f"{found.right_positive:,}", "F1", percent["f1"])
-    table.add_row("", "", "area under the ROC", area)
-    if found.certified is not None:
-        table.add_row("", "", "certified", f"{100 * found.certified:.2f}")
-    console.print(table)
-    dev = [(row["number"], row["dev"]) for row in model.meta["history"] if row["dev"] is not None]
-    if dev:
-        console.print("accuracy on development data by pass", style="italic", markup=False)
-        console.print("  ".join(f"{number}: {100 * value:.2f}" for number, value in dev), markup=False)
 
 
 def classifier_inspection(model: ClassifierModel, top: int) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def run(job: Job) -> None:
     again = AGAIN[job.kind](job)
     before = again.before()
     if before is not None:
-        report(measure=before.measure, before=before.value)
+        report(measure=before.name, before=before.value)
     made, after = again.train(progress)
     if after is not None:
         report(after=after.value)

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from palmette.data.files import write_whole
-from palmette.errors import DataError
+from palmette.data.files import check_apart, write_whole
+from palmette.errors import DataError, UsageError
 from palmette.serve.correct_classifiers import CorrectClassifiers
 from palmette.serve.correct_parsers import CorrectParsers
 from palmette.serve.correct_taggers import CorrectTaggers
@@ -31,8 +31,21 @@ class CorrectionSession:
         served, source = slot.served, registry.source
         self.folder = Path(source.corrections or os.path.dirname(served.path) or ".")
         self.journal = Journal(self.folder / f"{served.name}{ENDING}")
+        self._check_files()
         self.picker = Picker(self.kind, source.files.get("pool"), source.files.get("train"))
         self.retraining = Retraining(served.path, self._trained)
+
+    def _check_files(self) -> None:
+        """UsageError if corrections would be written over a file that the server reads."""
+        source, written = self.registry.source, (self.journal.path, self.folder / self.kind.file(self.served, [])[0])
+        for path in written:
+            try:
+                check_apart([path], [*source.files.values(), *source.models.values(), *source.helpers.values()])
+            except UsageError as error:
+                raise UsageError(
+                    f"the corrections of {self.slot.served.name} are written to {path}, which the server reads: rename "
+                    "that file, or keep corrections elsewhere by --corrections FOLDER"
+                ) from error
 
     @property
     def served(self) -> Served:

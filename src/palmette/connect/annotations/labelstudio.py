@@ -60,7 +60,7 @@ def read_task(given: Any, at: At, how: Reading, notes: Notes) -> Document:
     others = 0
     for k, each in enumerate(result):
         if _is_region(item := record(each, f"region {k + 1}", at), how.label_key):
-            regions += _regions(record(item["value"], f"the value of region {k + 1}", at), item, k, at)
+            regions += _regions(record(item.get("value"), f"the value of region {k + 1}", at), item, k, at)
         else:
             others += 1
     return Document(
@@ -122,7 +122,8 @@ def _place(task: dict[str, Any], at: At, notes: Notes | None) -> tuple[dict[str,
 
 
 def _is_region(item: dict[str, Any], name: str | None) -> bool:
-    return item.get("type", TYPES[0]) in TYPES and name in (None, item.get("from_name")) and "value" in item
+    kind = item.get("type", TYPES[0] if "value" in item else None)
+    return kind in TYPES and name in (None, item.get("from_name"))
 
 
 def _regions(value: dict[str, Any], item: dict[str, Any], k: int, at: At) -> list[Region]:

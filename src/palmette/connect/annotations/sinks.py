@@ -18,7 +18,7 @@ import msgspec
 from palmette.connect.annotations import brat, doccano, labelstudio, prodigy
 from palmette.connect.annotations.shared import note_losses
 from palmette.data.document import Document, TextSpan
-from palmette.data.files import FilePath, check_output, read_all
+from palmette.data.files import FilePath, check_output, is_standard, read_all
 from palmette.data.folders import new_folder, path_in
 from palmette.data.notes import Notes
 from palmette.data.text import UTF8, write_text
@@ -63,7 +63,7 @@ def label_studio_sink(path: FilePath, encoding: str = UTF8) -> Iterator[BinaryIO
 @contextlib.contextmanager
 def brat_sink(path: FilePath, encoding: str = UTF8) -> Iterator[BinaryIO]:
     name = os.fspath(path)
-    if name in ("-", "/dev/stdout"):
+    if is_standard(name):
         raise UsageError("brat has two files per text: give -o NAME.ann, or a new folder: -o FOLDER")
     pair = name.endswith((".ann", ".txt"))
     if pair:

@@ -98,16 +98,14 @@ class ScoreText(JsonOptions, Command):
         rows = zip(scores.logprob.tolist(), scores.tokens.tolist(), scores.unknown.tolist(), strict=True)
         if self.json:
             own = [{"logprob": log, "tokens": n, "unknown": unknown} for log, n, unknown in rows]
-            print_json({**{name: getattr(whole, name) for name in whole.__slots__}, "by_sentence": own})
+            print_json(whole.to_dict() | {"by_sentence": own})
         elif self.by_sentence:
             for (log, n, unknown), sentence in zip(rows, text.texts(), strict=True):
                 print(f"{log:.4f}\t{n}\t{unknown}\t{sentence}")
         else:
-            share = 100 * whole.unknown / whole.tokens
-            print(f"sentences {whole.sentences:>10,}   tokens {whole.tokens:>12,}")
-            print(f"unknown   {whole.unknown:>10,}   {share:17.2f} %")
-            print(f"perplexity {whole.perplexity:>19,.2f}   with unknown words")
-            print(f"           {whole.perplexity_without_unknown:>19,.2f}   without them")
+            from palmette.reports.scores import print_scores
+
+            print_scores(whole)
 
 
 class Sample(JsonOptions, Command):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from palmette.display import drawn_by
+from palmette.evaluation.record import Cell, Main, Part, Scores, Strong
 from palmette.kernels.lm.score import UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class TextScore:
+class TextScore(Scores, frozen=True):
     """Figures of a text. Logarithms are natural; the end of each sentence counts as a word in perplexities."""
 
     sentences: int
@@ -21,7 +21,19 @@ class TextScore:
     perplexity: float
     perplexity_without_unknown: float  # their probabilities left out; they are still contexts
 
-    _repr_html_ = drawn_by("notebook_scores:text_score")
+    told = ("sentences", "tokens", "unknown", "logprob", "perplexity", "perplexity_without_unknown")
+
+    def main(self) -> Main:
+        return Main("perplexity", self.perplexity)
+
+    def parts(self) -> Iterator[Part]:
+        without = self.perplexity_without_unknown
+        rows: list[tuple[Cell, ...]] = [
+            ("sentences", self.sentences, "tokens", self.tokens),
+            ("unknown", self.unknown, "share", self.unknown / self.tokens if self.tokens else None),
+            ("perplexity", Strong(f"{self.perplexity:,.2f}"), "without unknown words", f"{without:,.2f}"),
+        ]
+        yield Part("", (), rows)
 
 
 @dataclass(frozen=True)

@@ -102,9 +102,9 @@ class Synth(JsonOptions, Command):
 
 def _check_files(files: dict[str, str], json: bool) -> None:
     """Check that all files can be written, before anything is drawn."""
-    from palmette.data.files import check_output
+    from palmette.data.files import check_output, is_standard
 
-    standard = [part for part, file in files.items() if file in ("-", "/dev/stdout")]
+    standard = [part for part, file in files.items() if is_standard(file)]
     if json and standard:
         raise UsageError("--json prints to standard output: write the data to a file, with -o FILE")
     if len(standard) > 1:

@@ -23,8 +23,8 @@ class EvalPipeline(RunningOptions, JsonOptions, Command):
     input: str = option(default="text", choices=GOLD_INPUTS, help="What the pipeline gets to read.")
 
     def run(self) -> None:
-        from palmette.pipeline.conll18_table import print_conll18
         from palmette.pipeline.pipeline import Pipeline
+        from palmette.reports.scores import print_scores
 
         pipeline = Pipeline.load(self.model)
         found = pipeline.evaluate(
@@ -33,4 +33,4 @@ class EvalPipeline(RunningOptions, JsonOptions, Command):
         if self.json:
             print_json(found.to_dict())
         else:
-            print_conll18(found)
+            print_scores(found)

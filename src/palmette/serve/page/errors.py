@@ -15,7 +15,8 @@ from palmette.data.treebank import Treebank
 from palmette.errors import DataError, UsageError
 from palmette.estimators.parser import Parser
 from palmette.evaluation.attachment import score_trees
-from palmette.evaluation.comparison import CompareOptions, SystemLabels, SystemOutputs, compare
+from palmette.evaluation.comparison import CompareOptions, compare
+from palmette.evaluation.rivals import SystemLabels, SystemOutputs, label_rivals
 from palmette.evaluation.scores import errors as frequent_errors
 from palmette.evaluation.scores import score
 from palmette.serve.page.models import PageModel, data_of, page_model, treebank_of, whole, words_by_sentence
@@ -119,8 +120,8 @@ def compared(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     base = data_of(shown, request)
     outputs = _outputs(pair, base, request)
     rounds = whole(request.get("rounds", ROUNDS), "rounds", MOST_ROUNDS, 1)
-    found = compare(outputs, CompareOptions(rounds=rounds, differences=outputs.offset.size))
-    return {"names": list(pair), "labels": outputs.labels} | msgspec.to_builtins(found)
+    found = compare(label_rivals(outputs), CompareOptions(rounds=rounds, differences=outputs.offset.size))
+    return {"names": list(pair), "labels": outputs.labels} | found.to_dict()
 
 
 def _outputs(pair: Mapping[str, PageModel], base: Corpus, request: Mapping[str, Any]) -> SystemOutputs:
