@@ -213,4 +213,4 @@ def test_a_single_view_has_nothing_to_agree_with() -> None:
     with pytest.raises(UsageError, match="dual needs two chunk views"):
         Classifier(combine="dual").fit([["a"], ["b"]], ["1", "0"])
     with pytest.raises(OptionError, match="dual_rounds"):
-        Classifier(dual_rounds=0).settings()
+        Classifier(dual_rounds=0)._settings()

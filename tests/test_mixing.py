@@ -155,6 +155,6 @@ def test_what_is_not_mixed_is_refused():
     with pytest.raises(UsageError, match="3 shards of 2 sentences"):
         Tagger(learner="perceptron", shards=3).fit(words, tags)
     with pytest.raises(OptionError, match="applies to shards"):
-        Tagger(mixing="updates").settings()
+        Tagger(mixing="updates")._settings()
     with pytest.raises(UsageError, match="templates that read earlier labels"):
         Tagger(learner="perceptron", search="beam", template=parse("U0:%x[0,0]\nU1:%y[-3]"), shards=2).fit(words, tags)

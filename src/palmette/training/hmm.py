@@ -17,7 +17,6 @@ from palmette.data.corpus import Corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.mask import training_mask
 from palmette.data.labels.partial import settle_partial
-from palmette.data.subset import split
 from palmette.errors import UsageError, counted
 from palmette.options.declare import OptionError
 from palmette.options.learners import HiddenMarkov
@@ -47,8 +46,6 @@ def check_no_features(given: dict[str, Any]) -> None:
 def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[ChainModel, TrainResult]:
     """Estimate an HMM by counting a labelled corpus in one pass; the interface is that of `fit`."""
     check_labelled(corpus, "training")
-    if dev is None and request.dev_share:
-        corpus, dev = split(corpus, request.dev_share, request.settings.seed)
     request = replace(request, features=None)
     if request.resume is None:
         warn_of_strange_corpus(corpus, None, bool(request.settings.partial))

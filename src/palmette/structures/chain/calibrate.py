@@ -11,6 +11,7 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import Confidence
 from palmette.data.labels.mask import LabelMask, known_gold, label_names, training_mask
+from palmette.data.labels.partial import mark_partial_labels
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.data.subset import take
 from palmette.errors import DataError, either
@@ -119,3 +120,14 @@ def _figures(model: ChainModel, corpus: Corpus, value: float) -> dict[str, float
     found = reliability_on(model, corpus)
     tables = {name: table for name, table in found._asdict().items() if table is not None}
     return {"nll": value} | {f"ece_{name}": table.ece for name, table in tables.items()}
+
+
+def calibrated_on(
+    model: ChainModel, corpus: Corpus, watch: Watch | None = None, *, partial: bool | None = None
+) -> tuple[ChainModel, Calibration]:
+    """The model with a temperature fitted on a labelled corpus, and what was found; `watch` is called with each
+    temperature that is tried and its loss. `partial`: whether labels may be partly known; None: as in training."""
+    if corpus.labels is None or not corpus.n_tokens:
+        raise DataError("no labelled sentence to calibrate on", file=corpus.source)
+    mark_partial_labels(corpus, model.settings.partial if partial is None else partial, model.labels)
+    return fit_temperature(model, corpus, watch)

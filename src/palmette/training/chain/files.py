@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath, check_apart
@@ -18,42 +18,32 @@ from palmette.data.labels.numbers import LabelNumbers
 from palmette.errors import DataError, UsageError
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import spelt
-from palmette.structures.chain.model import ChainModel
 from palmette.training import memory
 from palmette.training.chain.fit import fit
-from palmette.training.chain.request import TrainRequest
+from palmette.training.chain.request import Fitted, TrainRequest
 from palmette.training.chain.settle import asked, refusal, refuse
-from palmette.training.result import TrainResult
 
 if TYPE_CHECKING:
     from palmette.training.cluster import Cluster
 
 logger = logging.getLogger(__name__)
-Trained = tuple[ChainModel, TrainResult]
 Items = tuple[Iterable[Any], Iterable[Any]]  # sentences and their labels
 
 
-class Place(NamedTuple):
-    """Where data is while it is learnt from."""
-
-    out_of_core: bool | None = None  # on disk; None: if a file is too large for memory
-    scratch: str | None = None  # the folder of files on disk
-
-
 def fit_items(
-    data: Items, dev: Items | None, request: TrainRequest, place: Place, *, mode: str,
+    data: Items, dev: Items | None, request: TrainRequest, *, mode: str,
     numbers: LabelNumbers | None = None, sample_weight: Sequence[float] | None = None,
-) -> Trained:  # fmt: skip
+) -> Fitted:  # fmt: skip
     """Learn from Python data; `mode` as for `corpus_from_items`."""
     if dev is not None and len(dev) != 2:
         raise UsageError("dev is a pair of sentences and their labels: dev=(X, y)")
-    if place.out_of_core:
+    if request.out_of_core:
         from palmette.data.scratch import Scratch
         from palmette.data.sources import ItemSource
         from palmette.training.chain.disk import Disk
 
         refuse(asked(request, dev is not None), Disk.refuses)
-        with Scratch(place.scratch) as scratch:
+        with Scratch(request.scratch) as scratch:
             source = ItemSource(*data, scratch, mode=mode, numbers=numbers, weights=sample_weight)
             held_out = None if dev is None else corpus_from_items(*dev, mode=mode, numbers=numbers).corpus
             return fit(source, held_out, request, Disk(scratch))
@@ -70,16 +60,17 @@ def fit_items(
 
 
 def fit_paths(
-    paths: Sequence[FilePath], dev: FilePath | None, spec: FormatSpec, request: TrainRequest, place: Place
-) -> Trained:
+    paths: Sequence[FilePath], dev: FilePath | None, spec: FormatSpec | None, request: TrainRequest
+) -> Fitted:
     """Learn from labelled files of one format."""
-    if _is_large(paths, dev is not None, request, place.out_of_core):
+    spec = spec or FormatSpec()
+    if _is_large(paths, dev is not None, request):
         from palmette.data.scratch import Scratch
         from palmette.data.sources import FileSource
         from palmette.training.chain.disk import Disk
 
         refuse(asked(request, dev is not None), Disk.refuses)
-        with Scratch(place.scratch) as scratch:
+        with Scratch(request.scratch) as scratch:
             source = FileSource(paths, spec, scratch)
             return fit(source, _read(dev, spec), replace(request, reading=source.spec), Disk(scratch))
     resolved = [spec.resolved(path) for path in paths]
@@ -91,10 +82,10 @@ def _read(path: FilePath | None, spec: FormatSpec) -> Corpus | None:
     return None if path is None else read_corpus(path, spec)
 
 
-def _is_large(paths: Sequence[FilePath], has_dev: bool, request: TrainRequest, asked_for: bool | None) -> bool:
+def _is_large(paths: Sequence[FilePath], has_dev: bool, request: TrainRequest) -> bool:
     """Whether files are learnt from on disk: as told, or if they are too large for memory and it is possible."""
-    if asked_for is not None:
-        return asked_for
+    if request.out_of_core is not None:
+        return request.out_of_core
     needed, free = memory.estimated_memory(paths), memory.free_memory()
     if free is None or needed <= memory.SHARE * free:
         return False
@@ -110,20 +101,24 @@ def _is_large(paths: Sequence[FilePath], has_dev: bool, request: TrainRequest, a
     return True
 
 
-def fit_shards(
-    files: Sequence[FilePath], dev: FilePath | None, spec: FormatSpec, request: TrainRequest, place: Place, *,
+def fit_files(
+    files: Sequence[FilePath], dev: FilePath | None, spec: FormatSpec | None, request: TrainRequest, *,
     address: str | None = None, output: FilePath | None = None,
-) -> Trained:  # fmt: skip
-    """Learn from labelled files, divided into as many shards as the settings say. address: of a cluster; None: threads.
-    output: the model file that is written after each pass."""
-    from palmette.training.chain.shards import Shards
-
-    names = ("out_of_core",) if place.out_of_core else ()
-    refuse((*names, *asked(request, dev is not None)), Shards.refuses)
+) -> Fitted:  # fmt: skip
+    """Learn from labelled files of one format, divided into as many shards as the settings say. address: of a cluster;
+    None: threads. output: the model file that is written after each pass over shards."""
+    if not files:
+        raise UsageError("there is no file to learn from")
     if output is not None:
         check_apart([output], [*files, *([] if dev is None else [dev])])
+    if request.settings.shards == 1 and address is None:
+        return fit_paths(files, dev, spec, request)
+    from palmette.training.chain.shards import Shards
+
+    refuse(asked(request, dev is not None), Shards.refuses)
     if "-" in files:
         raise UsageError("shards are read from files, not from standard input")
+    spec = spec or FormatSpec()
     resolved = spec.resolved(files[0])
     held_out = _read(dev, spec)
     keep = None if output is None else lambda model: model.save(os.fspath(output))

@@ -32,43 +32,56 @@ from palmette.options.states import SeveralStates
 from palmette.structures.chain.model import ChainModel
 from palmette.training.chain.dev import check_labelled
 from palmette.training.chain.finish import finish
-from palmette.training.chain.request import TrainingData, TrainRequest
+from palmette.training.chain.request import Fitted, TrainingData, TrainRequest
 from palmette.training.chain.scale import Memory, Scale
 from palmette.training.chain.settle import asked, refuse, settle
 from palmette.training.chain.templates import chosen
 from palmette.training.chain.train import train
+from palmette.training.lines import report_end
 from palmette.training.result import TrainResult
 
 logger = logging.getLogger(__name__)
 MEMORY = Memory()
 
 
-def fit(
-    source: Any, dev: Corpus | None, request: TrainRequest, scale: Scale = MEMORY
-) -> tuple[ChainModel, TrainResult]:
+def fit(source: Any, dev: Corpus | None, request: TrainRequest, scale: Scale = MEMORY) -> Fitted:
     """Train a chain on labelled data: a corpus, or what the scale reads."""
     check_compiled("training")
+    _check(request, dev is not None, scale)
+    n = 0
+    if dev is None and isinstance(source, Corpus):
+        check_labelled(source, "training")
+        if request.dev_share:
+            source, dev = split(source, request.dev_share, request.settings.seed)
+        elif request.dev_share is None and request.resume is None and not request.checkpoint:
+            n = n_to_hold_out(source, request.settings)
+    if isinstance(request.settings.learner, HiddenMarkov):
+        from palmette.training.hmm import fit_hmm
+
+        model, outcome = fit_hmm(source, dev, request)
+    elif n:
+        model, outcome = _fit_after_holding_out(source, n, chosen(request, source))
+    else:
+        model, outcome = _fit(source, dev, request, scale)
+    report_end(outcome, request.verbose)
+    if request.compact is None:
+        return Fitted(model, outcome)
+    from palmette.structures.chain.compact import compact_on
+
+    small, report = compact_on(model, dev, request.compact)
+    return Fitted(small, outcome, report)
+
+
+def _check(request: TrainRequest, has_dev: bool, scale: Scale) -> None:
+    """An error for what is not possible, before any data is read."""
     old = request.resume
     if old is not None and old.packed is not None:
         raise UsageError("a compact model cannot be trained further: use the full model")
     if old is not None and old.exact is not None:
         raise UsageError("a model of another tool cannot be trained further: train a new one on its data")
-    if dev is not None and request.dev_share:
+    if has_dev and request.dev_share:
         raise OptionError("dev_share", "development data is given: leave it out")
-    refuse(asked(request, dev is not None), scale.refuses)
-    if isinstance(request.settings.learner, HiddenMarkov):
-        from palmette.training.hmm import fit_hmm
-
-        return fit_hmm(source, dev, request)
-    if dev is None and isinstance(source, Corpus):
-        check_labelled(source, "training")
-        if request.dev_share:
-            source, dev = split(source, request.dev_share, request.settings.seed)
-        elif request.dev_share is None and old is None and not request.checkpoint:
-            n = n_to_hold_out(source, request.settings)
-            if n:
-                return _fit_after_holding_out(source, n, chosen(request, source))
-    return _fit(source, dev, request, scale)
+    refuse(asked(request, has_dev), scale.refuses)
 
 
 def _fit(source: Any, dev: Corpus | None, request: TrainRequest, scale: Scale) -> tuple[ChainModel, TrainResult]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from msgspec import UNSET, UnsetType
@@ -26,6 +26,9 @@ from palmette.structures.chain.weights import Shape
 from palmette.training.chain.dev import Dev
 from palmette.training.result import Progress, TrainResult
 from palmette.training.trainer import ExampleOrder
+
+if TYPE_CHECKING:
+    from palmette.structures.chain.compact import CompactReport
 
 
 class Features(NamedTuple):
@@ -56,6 +59,10 @@ class TrainRequest:
     least_sum: float | None = None
     dev_share: float | None = 0.0  # of the sentences, which are held out; None: by the rule
     reading: FormatSpec | None = None  # of files
+    out_of_core: bool | None = None  # None: if files are too large for memory
+    scratch: str | None = None  # the folder of data on disk
+    compact: float | None = None  # the points that a compact model may lose; None: the model is not made small
+    verbose: bool = False
     features: str | UnsetType | None = UNSET  # the name of the template set, which the model stores
     measured: Mapping[str, Any] | None = None  # metadata of a model of the same data, whose calibration is that of this
 
@@ -108,6 +115,14 @@ class TrainingData(NamedTuple):
     def n_sentences(self) -> int:
         """Sentences of the whole corpus."""
         return self.data.offset.size - 1 if self.sentences is None else self.sentences
+
+
+class Fitted(NamedTuple):
+    """A model, how its training went, and what was lost if it was made small."""
+
+    model: ChainModel
+    outcome: TrainResult
+    compaction: CompactReport | None = None
 
 
 class TrainedChain(NamedTuple):

@@ -70,7 +70,9 @@ class Scale(ABC):
 class Memory(Scale):
     """A corpus in memory."""
 
-    refuses: ClassVar[Mapping[str, str]] = ONE_PROCESS
+    refuses: ClassVar[Mapping[str, str]] = ONE_PROCESS | {
+        "out_of_core": "the data is in memory already: leave it out, or train on files or on Python data",
+    }
 
     def survey(self, source: Corpus, request: TrainRequest) -> Survey:
         check_labelled(source, "training")

@@ -121,6 +121,8 @@ def asked(request: TrainRequest, has_dev: bool) -> Iterator[str]:
         yield SEVERAL
     if settings.shards > 1 and settings.chosen_learner.full_batch:
         yield SUMMED_SHARDS
+    if request.out_of_core:
+        yield "out_of_core"
     if request.dev_share and not has_dev:
         yield "dev_share"
     if request.resume is not None:
