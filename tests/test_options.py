@@ -69,7 +69,7 @@ def test_a_declaration_is_a_parameter() -> None:
     assert str(inspect.signature(Pot)) == "(size=3, *, colour='red')"
     made = Kitchen(cooks=2)
     assert made._values() == {"vessel": "pot", "cooks": 2, "gas": True}
-    assert made.changed() == {"cooks": 2}
+    assert made._changed() == {"cooks": 2}
     with pytest.raises(TypeError, match="at most 1 arguments by position"):
         Pot(1, 2)  # type: ignore[misc]
     with pytest.raises(TypeError, match="size is given twice"):
@@ -90,7 +90,7 @@ def test_a_declaration_is_a_parameter() -> None:
 )
 def test_wrong_values(name: str, value: Any, problem: str) -> None:
     with pytest.raises(OptionError) as caught:
-        Kitchen(**{name: value}).check()
+        Kitchen(**{name: value})._check_values()
     assert str(caught.value).startswith(f"{name}: {problem}")
     assert isinstance(caught.value, ValueError)
 
@@ -191,7 +191,7 @@ def test_options_of_other_learners_name_their_owner() -> None:
 def test_estimators_as_scikit_learn_wants_them(estimator: Any) -> None:
     made = estimator()
     assert inspect.signature(estimator).parameters.keys() == made.get_params(deep=False).keys()
-    assert made.get_params(deep=False) == estimator.__new__(estimator).values()
+    assert made.get_params(deep=False) == estimator.__new__(estimator)._values()
     copied = clone(made.set_params(**({"passes": 3} if "passes" in made.get_params() else {"order": 2})))
     assert copied is not made
     assert copied.get_params() == made.get_params()
