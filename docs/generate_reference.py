@@ -79,7 +79,7 @@ def _estimators() -> str:
 def _commands() -> str:
     parts = [NOTE + "# Commands\n\n`palmette COMMAND --help` prints the same in the terminal.\n"]
     for group in (None, *GROUPS):
-        parts.append(f"## {'Taggers' if group is None else GROUPS[group].partition(':')[0]}\n")
+        parts.append(f"## {'Verbs' if group is None else GROUPS[group].about.removesuffix('.')}\n")
         for name, (_, about) in COMMANDS.items():
             if name.partition(" ")[0] == group or (group is None and " " not in name):
                 parts.append(f"### palmette {name}\n\n{about}\n")

@@ -280,7 +280,7 @@ def test_verbs_of_taggers_find_the_parser(cli: Cli) -> None:
     assert cli.fine(f"compare m.palm out.conllu {TEST} --rounds 10 --json").count("mcnemar") == 1
     ran = cli(f"explain m.palm {TEST}")
     assert ran.code == 2
-    assert "m.palm is a parser, and `palmette explain` is for taggers; see `palmette parser --help`" in ran.err
+    assert "m.palm is a parser, and `palmette explain` does not take one: `palmette page MODEL" in ran.err
 
 
 def test_help_shows_the_options_of_the_chosen_learner(cli: Cli) -> None:

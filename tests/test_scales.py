@@ -48,7 +48,8 @@ CELLS = {
     "mavg_every": Cell({"mavg_every": 2}, {"estimator": "mavg", "passes": 5}), "shards": Cell({"shards": 2}),
     "mixing": Cell({"mixing": "updates"}, {"shards": 3}),
     "partial": Cell({"partial": True}, {"partial": False}, file="partial.txt"),
-    "metric": Cell({"metric": "accuracy"}, fit=DEV), "tune_bias": Cell({"tune_bias": True}, {"max_attributes": 40}, fit=DEV),
+    "metric": Cell({"metric": "accuracy"}, fit=DEV),
+    "tune_bias": Cell({"tune_bias": True}, {"max_attributes": 40}, fit=DEV),
     "min_count": Cell({"min_count": 3}), "max_attributes": Cell({"max_attributes": 200}),
     "min_feature_count": Cell({"min_feature_count": 2}), "state_features": Cell({"state_features": "seen"}),
     "edge_features": Cell({"edge_features": "seen"}, {"template": "pairs.txt", "features": None}),
@@ -57,7 +58,7 @@ CELLS = {
     "order": Cell({"order": 0}), "lexicons": Cell({"lexicons": {"a": "lexicon.txt"}}, {"features": "ner"}),
     "clusters": Cell({"clusters": {"a": "clusters.txt"}}, {"features": "ner"}),
     "forbidden": Cell({"forbidden": (("B-ADVP", "B-ADVP"),)}), "ends": Cell({"ends": False}),
-    "dev_share": Cell({"dev_share": 0.3}), "lock_free": Cell({"lock_free": True}),
+    "dev_share": Cell({"dev_share": 0.3}),
 }  # fmt: skip
 # What changes no model: `learner` is crossed with scales below; the others say where data is.
 ELSEWHERE = {"learner", "out_of_core", "scratch"}

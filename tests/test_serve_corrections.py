@@ -401,7 +401,7 @@ def test_the_traceback_of_a_training_is_logged_and_its_last_line_is_in_the_state
 ) -> None:
     """An error that the process of the training does not expect."""
     (home / "sitecustomize.py").write_text(
-        "import palmette.serve.retrain_kinds as kinds\nkinds.AGAIN.clear()\n", encoding="utf-8"
+        "import palmette.serve.kinds as kinds\nkinds.CORRECTED.clear()\n", encoding="utf-8"
     )
     monkeypatch.setenv("PYTHONPATH", str(home), prepend=os.pathsep)
     c.post("/models/chunk/retrain", json={})

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from palmette.data.model_kinds import how_to_make
+from palmette.data.kinds import how_to_make
 from palmette.errors import ModelError
 
 FORMAT = "palmette"

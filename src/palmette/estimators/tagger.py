@@ -55,7 +55,7 @@ class Tagger(TaggerOptions, Estimator):
     Parameters are declared options; `palmette train --help` and the reference pages explain all of them.
     """
 
-    _repr_html_ = drawn_by("notebook_models:tagger")
+    _repr_html_ = drawn_by("reports.notebook_models:tagger")
 
     # Training
 
@@ -230,7 +230,7 @@ class Tagger(TaggerOptions, Estimator):
 
     def nbest(self, X: Iterable[Any], n: int = 5, *, allowed: Iterable[Any] | None = None) -> list[list[Labelling]]:
         """Of each sentence the n best label sequences as (labels, score, probability), best first; fewer where there
-        are no more. The probability is None unless the model has been learnt as a distribution (crf, dplvm)."""
+        are no more. The probability is None unless the model is calibrated or a distribution (crf, dplvm, hmm)."""
         from palmette.structures.chain.nbest import nbest_lists, of_no_token
 
         model = self._fitted()

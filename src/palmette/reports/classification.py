@@ -36,8 +36,6 @@ def training_notes(model: ClassifierModel) -> list[str]:
         what = capped if row["again"] else "the rounds of a pass were"
         see = named(ClassifierOptions, "cap") if row["again"] else named(Lclr, "inner_rounds")
         notes.append(f"warning: {what} cut off in the last pass; see {see}")
-    if "certified" in row["figures"]:
-        notes.append(f"joint structures certified in the last pass: {100 * row['figures']['certified']:.1f} %")
     if row["new_structures"]:
         notes.append(f"new structures of negatives by inner round: {', '.join(map(str, row['new_structures']))}")
     if row["bound"] is not None:
@@ -128,9 +126,7 @@ def _print_history(console: Console, history: list[dict[str, Any]]) -> None:
         return
     bound, dev = history[-1]["bound"] is not None, history[-1]["dev"] is not None
     table = Table(box=None, padding=(0, 2, 0, 0))
-    joint = "certified" in history[-1]["figures"]
-    heads = ["pass", "updates", "train acc.", *(["dev"] if dev else []), "decoded"]
-    heads += [*(["certified"] if joint else []), "squared loss"]
+    heads = ["pass", "updates", "train acc.", *(["dev"] if dev else []), "decoded", "squared loss"]
     for head in (*heads, *(["bound"] if bound else [])):
         table.add_column(head, justify="right")
     batch = any(row["new_structures"] for row in history)
@@ -138,8 +134,7 @@ def _print_history(console: Console, history: list[dict[str, Any]]) -> None:
     for row in history[-SHOWN_PASSES:]:
         cells = [str(row["number"]), f"{row['updates']:,}", f"{100 * row['train_accuracy']:.2f}"]
         cells += [_shown(row["dev"], 100, ".2f")] if dev else []
-        cells += [f"{row['decoded']:,}", *([_shown(row["figures"].get("certified"), 100, ".1f")] if joint else [])]
-        cells += [f"{row['squared_loss']:,.1f}"]
+        cells += [f"{row['decoded']:,}", f"{row['squared_loss']:,.1f}"]
         cells += [_shown(row["bound"], 1, ",.1f")] if bound else []
         told = row["new_structures"] if batch else row["again"]
         table.add_row(*cells, ", ".join(f"{k:,}".replace(",", "") for k in told))

@@ -170,6 +170,3 @@ class ClassifierAgain:
         made = Classifier(**self.old.get_params(deep=False))
         made.fit(X, y, dev=self.dev, positive=self.old.model_.classes[1], progress=progress)
         return made, self._score(made)
-
-
-AGAIN: dict[str, type[Again]] = {"tagger": TaggerAgain, "parser": ParserAgain, "classifier": ClassifierAgain}

@@ -30,7 +30,7 @@ from palmette.training.chain.dev import check_labelled, held_out
 from palmette.training.chain.finish import about_data, tuned_bias, write_metadata
 from palmette.training.chain.request import TrainRequest
 from palmette.training.chain.settle import forbidden_pairs
-from palmette.training.checks import warn_of_strange_corpus
+from palmette.training.checks import warn_of_same_labels, warn_of_strange_corpus
 from palmette.training.result import TrainResult
 
 logger = logging.getLogger(__name__)
@@ -49,6 +49,7 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     request = replace(request, features=None)
     if request.resume is None:
         warn_of_strange_corpus(corpus, None, bool(request.settings.partial))
+        warn_of_same_labels(corpus.labels.types if corpus.labels is not None else [])
     if request.resume is not None or request.checkpoint:
         raise UsageError(
             f"an hmm is counted from all data at once: {argument('resume')} and {argument('checkpoint')} do not apply; "

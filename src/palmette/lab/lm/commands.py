@@ -44,6 +44,11 @@ class TrainLanguageModel(ForceOptions, JsonOptions, Command):
         default=False, group="output", help="Write the ARPA format whatever the name; then `-o -` is standard output."
     )
 
+    def writes_over(self, output: str) -> bool:
+        from palmette.lab.lm.arpa import begins_as_arpa, is_arpa_name
+
+        return (self.arpa or is_arpa_name(output)) and begins_as_arpa(output)
+
     def run(self) -> None:
         from palmette.data import model_file
         from palmette.data.files import check_output
@@ -106,6 +111,24 @@ class ScoreText(JsonOptions, Command):
             from palmette.reports.scores import print_scores
 
             print_scores(whole)
+
+
+class InspectLanguageModel(JsonOptions, Command):
+    """Show a language model: how many n-grams it has, and the discounts of each order."""
+
+    model: str = option(argument=True, path="input", help="A model file or an ARPA file.")
+
+    def run(self) -> None:
+        model = _load(self.model, self.quiet)
+        about = {"task": "lm", "order": model.order, "min_count": model.min_count, "words": len(model.vocabulary_),
+                 "sizes": model.sizes_, "discounts": model.discounts_, "fell_back": model.fell_back_}  # fmt: skip
+        if self.json:
+            print_json(about)
+            return
+        print(f"order {model.order}, {counted(len(model.vocabulary_), 'word')}")
+        for k, size in enumerate(model.sizes_):
+            discounts = ", ".join(f"{d:.4f}" for own in model.discounts_[k : k + 1] for d in own)
+            print(f"  {size:,} {k + 1}-grams" + (f", discounts {discounts}" if discounts else ""))
 
 
 class Sample(JsonOptions, Command):

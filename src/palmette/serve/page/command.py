@@ -59,7 +59,7 @@ class Page(HelperOptions, OutputOptions, Command):
         names = [_short(name) for name in names_of(self.models)]
         names = names if len(set(names)) == len(names) else names_of(self.models)
         helpers, meter = self.helpers(self.quiet), Meter(self.quiet)
-        loaded = {name: load_any(file) for name, file in zip(names, self.models, strict=True)}
+        loaded = {name: _loaded(file) for name, file in zip(names, self.models, strict=True)}
         data = {} if self.data is None else {name: self._read(self.data, model) for name, model in loaded.items()}
         shown = beside({name: PageModel(model, name, helpers) for name, model in loaded.items()})
         records = page_records(
@@ -95,25 +95,11 @@ def _short(name: str) -> str:
     return name.removesuffix(".palm")
 
 
-def load_any(path: str) -> Any:
-    """A model file of whatever structure that the page shows."""
+def _loaded(path: str) -> Any:
+    """A model file of a kind that the page shows."""
     from palmette.cli.common import is_model
-    from palmette.data.model_file import peek_task
-    from palmette.estimators.classifier import Classifier
-    from palmette.estimators.parser import Parser
-    from palmette.estimators.tagger import Tagger
-    from palmette.pipeline.pipeline import Pipeline
+    from palmette.data.model_file import load_any
 
     if not is_model(path):
         raise UsageError(f"{path} is not a model file")
-    classes: dict[str | None, Any] = {
-        "chain": Tagger,
-        None: Tagger,
-        "parse": Parser,
-        "pipeline": Pipeline,
-        "classify": Classifier,
-    }
-    kind = peek_task(path)  # None: a model of another tool
-    if kind not in classes:
-        raise UsageError(f"{path}: the page does not show models of the kind {kind!r}")
-    return classes[kind].load(path)
+    return load_any(path, "page")

@@ -12,14 +12,12 @@ from palmette.data.corpus import Corpus, column_of_strings
 from palmette.data.formats.recognise import recognised
 from palmette.data.formats.registry import CheckedParser, load_format
 from palmette.data.formats.spec import FormatSpec
+from palmette.data.kinds import kind_of
 from palmette.data.labels.mask import LabelMask, mask_from_items
 from palmette.data.treebank import Treebank
 from palmette.errors import DataError, UsageError
-from palmette.estimators.classifier import Classifier
-from palmette.estimators.parser import Parser
 from palmette.estimators.retag import Preparation
 from palmette.estimators.tagger import Tagger
-from palmette.pipeline.pipeline import Pipeline
 from palmette.serve.page.lines import attribute_items, attribute_names, attribute_sentence, cells_of
 from palmette.structures.chain.files import with_missing_columns
 
@@ -27,7 +25,6 @@ logger = logging.getLogger(__name__)
 
 SOURCE = "the data"
 MOST_TOKENS = 2000  # of a sentence that is looked at
-KINDS: dict[type, str] = {Tagger: "tagger", Parser: "parser", Pipeline: "pipeline", Classifier: "classifier"}
 
 
 class PageModel(NamedTuple):
@@ -41,7 +38,9 @@ class PageModel(NamedTuple):
 
     @property
     def kind(self) -> str:
-        return next((kind for cls, kind in KINDS.items() if isinstance(self.estimator, cls)), "other")
+        """The name of its kind; "other": a model without a file of its own."""
+        kind = kind_of(self.estimator)
+        return "other" if kind is None else kind.name
 
     def tagger(self) -> Tagger:
         """The tagger; UsageError if the model is something else."""

@@ -86,12 +86,14 @@ def compact_chain(
 
 
 def compact_on(model: ChainModel, dev: Corpus | None, most_loss: float = 0.05) -> tuple[CompactModel, CompactReport]:
-    """The compact form of a model, with a labelled corpus to measure the loss of F1 of spans, or else of accuracy."""
+    """The compact form of a model, calibrated on the labelled corpus that the loss of F1 of spans, or else of accuracy,
+    is measured on."""
     if not 0 <= most_loss <= 100:
         raise OptionError("most_loss", f"{most_loss} is not a number of points between 0 and 100")
     if dev is None:
         return compact_chain(model, None, most_loss)
     from palmette.evaluation.scores import score
+    from palmette.structures.chain.calibrate import calibrated_on_dev
 
     def trial(model: ChainModel) -> Found:
         gold, guess, labels = gold_and_guess(model, dev)
@@ -99,7 +101,11 @@ def compact_on(model: ChainModel, dev: Corpus | None, most_loss: float = 0.05) -
         units = found.tokens if found.f1 is None else sum(row.gold for row in found.by_type.values())
         return Found(found.main().value, guess, units)
 
-    return compact_chain(model, trial, most_loss)
+    small, report = compact_chain(model, trial, most_loss)
+    fitted = calibrated_on_dev(small, dev)  # the temperature of the full model does not fit other weights
+    if fitted is not None:
+        small = small.changed(meta=small.meta | {"calibration": msgspec.to_builtins(fitted)})
+    return small, report
 
 
 def _check(model: ChainModel) -> None:

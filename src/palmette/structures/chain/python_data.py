@@ -46,8 +46,10 @@ def corpus_of(model: ChainModel, X: Iterable[Any], y: Iterable[Any], labels: Any
 
     if labels is not None and label_numbers(labels) != model.label_numbers:
         raise UsageError("labels: the model has other names; leave them out to train it further")
-    widths = model.meta.get("vectors")
-    return corpus_from_items(X, y, mode=mode_of(model), widths=widths, numbers=model.label_numbers).corpus
+    return corpus_from_items(
+        X, y, mode=mode_of(model), widths=model.meta.get("vectors"), numbers=model.label_numbers,
+        columns=model.meta.get("columns"),
+    ).corpus  # fmt: skip
 
 
 def sentence_of(model: ChainModel, tokens: Any, without: str) -> Corpus:

@@ -12,7 +12,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.nbest import nbest_lists
-from palmette.structures.chain.posteriors import confidence_of
+from palmette.structures.chain.posteriors import are_probabilities, confidence_of
 
 
 def tagged_sentence(
@@ -32,4 +32,5 @@ def tagged_sentence(
     called = dict(zip(model.classes, model.labels, strict=True))
     right = None if gold is None else Reading([called.get(label, str(label)) for label in gold])
     written = plain if words is None else list(words)
-    return TaggedSentence(written, readings, right, model.labels, unseen_scheme(model.scheme))
+    calibrated = are_probabilities(model) if confidence else None
+    return TaggedSentence(written, readings, right, model.labels, unseen_scheme(model.scheme), calibrated)

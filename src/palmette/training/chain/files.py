@@ -16,6 +16,7 @@ from palmette.data.items import NO_WEIGHT, corpus_from_items
 from palmette.data.joined import joined
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.errors import DataError, UsageError
+from palmette.lazy import loaded
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import spelt
 from palmette.training import memory
@@ -55,7 +56,9 @@ def fit_items(
             raise DataError(NO_WEIGHT)
     held_out = None
     if dev is not None:
-        held_out = corpus_from_items(*dev, mode=mode, widths=corpus.vectors, numbers=numbers).corpus
+        held_out = corpus_from_items(
+            *dev, mode=mode, widths=corpus.vectors, numbers=numbers, columns=len(corpus.columns) or None
+        ).corpus
     return fit(corpus, held_out, request)
 
 
@@ -145,6 +148,5 @@ def make_cluster(
 
 def ray_cluster(make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], address: str) -> Cluster:
     """Workers on Ray, which is imported now."""
-    from palmette.connect.ray_cluster import RayCluster
-
-    return RayCluster(make, arguments, address)
+    made: Cluster = loaded("connect.ray_cluster:RayCluster")(make, arguments, address)
+    return made

@@ -16,6 +16,7 @@ from palmette.options.automatic import TEMPERATURE, Auto
 from palmette.options.chain import ChainOptions, TaggerOptions
 from palmette.options.learners import Mira
 from palmette.options.spelling import named
+from palmette.structures.chain.calibrate import calibrated_on_dev
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.label_context import drop_unmoved_contexts
 from palmette.structures.chain.metadata import AboutTraining
@@ -23,7 +24,6 @@ from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import forget_forbidden
 from palmette.structures.stored_features import Names, some_names
 from palmette.training.chain.batch import warn_if_cut_short
-from palmette.training.chain.calibration import calibrated_on_dev
 from palmette.training.chain.dev import Dev
 from palmette.training.chain.overflow import check_moved, check_weights, cure
 from palmette.training.chain.request import TrainedChain, TrainingData, TrainRequest

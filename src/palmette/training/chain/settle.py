@@ -33,6 +33,7 @@ from palmette.structures.chain.weights import Shape
 from palmette.training.chain.beam import check_beam
 from palmette.training.chain.request import Plan, TrainRequest
 from palmette.training.chain.start import ROWS, label_storage
+from palmette.training.checks import warn_of_same_labels
 
 logger = logging.getLogger(__name__)
 LARGE = 2 << 30  # bytes of weights from which a warning is logged
@@ -90,6 +91,8 @@ def settle(survey: Survey, refuses: Mapping[str, str]) -> Plan:
     settings = settings.replace(partial=survey.partial(settings))
     scheme = survey.scheme(settings)
     labels = labels_of(survey.labelled, old)
+    if old is None and request.measured is None:
+        warn_of_same_labels(labels)
     settings = with_learner(settings, survey, len(labels))
     if survey.in_batches:
         settings = settings.with_batch_size_for(survey.offset.size - 1)
