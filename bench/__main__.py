@@ -2,6 +2,7 @@
 `python -m bench fuzz [--cases 5000] [--seed 0] ...`: mutate model files and inputs.
 `python -m bench recheck NAME ... --why "..."`: note that records are still true of changed code; without names, list
 the records that are older than the code.
+`python -m bench against REVISION [--times 7]`: this tree beside an older commit, in turn.
 `python -m bench shape [--check] [--record]`: the size of the sources beside the recorded one."""
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench import (
+    against,
     classify,
     cluster,
     crf,
@@ -112,6 +114,8 @@ GROUPS = {  # names for several
 def main() -> None:
     if sys.argv[1:2] == ["fuzz"]:
         sys.exit(fuzz.main(sys.argv[2:]))
+    if sys.argv[1:2] == ["against"]:
+        sys.exit(against.main(sys.argv[2:]))
     if sys.argv[1:2] == ["shape"]:
         sys.exit(shape.main(sys.argv[2:]))
     if sys.argv[1:2] == ["recheck"]:

@@ -21,8 +21,8 @@ import numpy as np
 
 from bench.measure import keep, median, seconds
 from palmette import Tagger
+from palmette.connect.bulk import tag_files
 from palmette.data.formats.registry import read_corpus
-from palmette.estimators.bulk import tag_files
 from palmette.training.chain import changes, mixing
 from palmette.training.chain.file_shard import FileShard
 
@@ -87,8 +87,8 @@ def _checksum(tagger: Tagger) -> str:
 
 def _training(files: list[str], times: int) -> dict[str, Any]:
     """Two threads, two workers, and two workers of which one is killed, in turn."""
+    from palmette.connect.ray_cluster import Connection, RayCluster
     from palmette.estimators import tagger_shards
-    from palmette.training.ray_cluster import Connection, RayCluster
 
     connection = Connection("local", 2)
     sides: dict[str, Callable[[], Tagger]] = {
@@ -119,7 +119,7 @@ def _training(files: list[str], times: int) -> dict[str, Any]:
 
 def _tagging(data: Path, folder: Path, files: list[str]) -> dict[str, Any]:
     """A folder of many files, on threads and on Ray."""
-    from palmette.training.ray_cluster import Connection
+    from palmette.connect.ray_cluster import Connection
 
     model = folder / "chunk.palm"
     Tagger("chunk", learner="perceptron", passes=3).fit_file(data / "conll2000" / "train.txt").save(model)

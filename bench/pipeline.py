@@ -26,7 +26,7 @@ def bench_spacy(data: Path, times: int) -> None:
     import spacy
     from spacy.tokens import Doc
 
-    import palmette.integrations.spacy  # noqa: F401  (registers the components also where palmette is not installed)
+    import palmette.connect.spacy  # noqa: F401  (registers the components also where palmette is not installed)
 
     tagger = Tagger("pos", learner="perceptron", passes=5)
     tagger.fit(*_words_and_tags(data / "conll2000" / "train.txt", TRAINED))

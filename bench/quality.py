@@ -15,7 +15,7 @@ from typing import Any
 from bench.measure import TEMPLATES, keep
 from palmette import FormatSpec, Tagger
 from palmette.data.formats.registry import read_corpus
-from palmette.evaluation.scores import Scores
+from palmette.evaluation.scores import LabelScores
 
 SEEDS = (1, 2, 3, 4, 5)
 
@@ -113,6 +113,6 @@ def bench_jnlpba(data: Path) -> None:
     print(f"JNLPBA: F1 {_mean(figures)}, {took:.1f} s a training")
 
 
-def _f1(scores: Scores) -> float:
+def _f1(scores: LabelScores) -> float:
     assert scores.f1 is not None
     return scores.f1

@@ -21,7 +21,7 @@ from bench.measure import RESULTS
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src" / "palmette"
 RECORD = RESULTS / "shape.json"
-ROOMS = ("crfsuite", "integrations", "page", "pipeline", "serve")  # folders that the core does not need
+ROOMS = ("connect", "crfsuite", "lab", "pipeline", "serve", "tuning")  # folders that the core does not need
 MANY = 10  # parameters
 
 # Counts the frames between `main` and the first kernel of a command, and what ran on the way.

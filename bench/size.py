@@ -21,7 +21,7 @@ from palmette import Crf, FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
-from palmette.evaluation.scores import Scores, score
+from palmette.evaluation.scores import LabelScores, score
 
 ROUNDS = 60
 
@@ -95,7 +95,7 @@ def _scored(corpus: Corpus, guess: list[str]) -> float:
     return _figure(score(gold, np.array([number[one] for one in guess], np.int32), corpus.offset, names))
 
 
-def _figure(scores: Scores) -> float:
+def _figure(scores: LabelScores) -> float:
     return 100 * (scores.f1 if scores.f1 is not None else scores.accuracy)
 
 

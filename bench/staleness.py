@@ -1,9 +1,11 @@
 """Which records are older than the sources that they measure.
 
-A record keeps a digest of the code it measured: the syntax trees of the folders below, without comments, docstrings,
-imports and file names, so that prose and moved files do not count. `recheck.json` names the records that
-were looked at after a change and are still true, with the digest of that code and the reason; for `python -m bench
-recheck NAME ... --why "..."`.
+A record keeps a digest of what decides its figures: the compiled code (`kernels/`, without its build), the features
+(`features/`), both as syntax trees without comments, docstrings and imports, and the defaults of all options. The
+Python around them may move without a record growing old; `python -m bench against REVISION` measures what that costs.
+
+`recheck.json` names the records that were looked at after a change and are still true, with the digest of that code and
+the reason; for `python -m bench recheck NAME ... --why "..."`.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,15 +21,17 @@ from typing import Any
 SOURCES = Path(__file__).resolve().parent.parent / "src" / "palmette"
 RESULTS = Path(__file__).resolve().parent / "results"
 RECHECKED = RESULTS / "recheck.json"
-MEASURED = ("data", "estimators", "features", "kernels", "structures", "training")
+MEASURED = ("features", "kernels")
+NOT_MEASURED = SOURCES / "kernels" / "build"
 OTHERS = ("recheck", "shape")  # files beside the records that are not measurements
 
 
 @cache
 def digest() -> str:
-    """Return the digest of the measured code as it is now."""
-    bodies = sorted(_body(file) for folder in MEASURED for file in (SOURCES / folder).rglob("*.py"))
-    return hashlib.sha256("".join(bodies).encode()).hexdigest()[:16]
+    """Return the digest of the measured code and defaults as they are now."""
+    files = [file for folder in MEASURED for file in (SOURCES / folder).rglob("*.py")]
+    bodies = sorted(_body(file) for file in files if NOT_MEASURED not in file.parents)
+    return hashlib.sha256("\n".join([*bodies, *_defaults()]).encode()).hexdigest()[:16]
 
 
 def _body(file: Path) -> str:
@@ -41,6 +46,20 @@ def _body(file: Path) -> str:
 
 def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _defaults() -> Iterator[str]:
+    """Yield a line for each option of taggers, parsers and classifiers, and of the learners and searches they offer."""
+    from palmette.options.assemble import variant_options
+    from palmette.options.chain import ChainOptions
+    from palmette.options.latent import LatentOptions
+    from palmette.options.tree import TreeOptions
+
+    for owner in (ChainOptions, TreeOptions, LatentOptions):
+        for option in owner.__options__.values():
+            yield f"{owner.__name__} {option.name} {option.default!r}"
+        for _, variant, option in variant_options(owner):
+            yield f"{owner.__name__} {variant} {option.name} {option.default!r}"
 
 
 def stale() -> dict[str, str]:

@@ -16,10 +16,10 @@ from palmette.options.declare import Option, Options
 from palmette.options.latent import ClassifierOptions
 from palmette.options.learner import STRUCTURES
 from palmette.options.learners import LEARNERS
-from palmette.options.pipeline import PipelineOptions
 from palmette.options.search import TAGGER_SEARCHES
 from palmette.options.states import TAGGER_STATES
 from palmette.options.tree import ParserOptions
+from palmette.pipeline.options import PipelineOptions
 
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- made by docs/generate_reference.py from the declarations; do not edit -->\n\n"
@@ -79,7 +79,7 @@ def _estimators() -> str:
 def _commands() -> str:
     parts = [NOTE + "# Commands\n\n`palmette COMMAND --help` prints the same in the terminal.\n"]
     for group in (None, *GROUPS):
-        parts.append(f"## {'Taggers' if group is None else GROUPS[group].partition(':')[0]}\n")
+        parts.append(f"## {'Verbs' if group is None else GROUPS[group].about.removesuffix('.')}\n")
         for name, (_, about) in COMMANDS.items():
             if name.partition(" ")[0] == group or (group is None and " " not in name):
                 parts.append(f"### palmette {name}\n\n{about}\n")

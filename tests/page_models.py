@@ -8,8 +8,8 @@ from typing import Any
 from palmette import Beam, Classifier, Crf, Latent, Parser, Pipeline, Tagger, load_demo, load_grammaticality
 from palmette.data.formats.conllu import parse_treebank
 from palmette.datasets.demo import demo_text, example_files
-from palmette.page.report import beside
-from palmette.page.views import PageModel
+from palmette.serve.page.report import beside
+from palmette.serve.page.views import PageModel
 
 WORDS = ["We", "will", "meet", "at", "the", "station", "on", "Monday", "."]
 TAGS = ["PRP", "MD", "VB", "IN", "DT", "NN", "IN", "NNP", "."]

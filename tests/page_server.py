@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from palmette.errors import PalmetteError
-from palmette.page.assets import ASSETS, FOLDER, INDEX, POLICY
-from palmette.page.views import VIEWS, page_model
+from palmette.serve.page.assets import ASSETS, FOLDER, INDEX, POLICY
+from palmette.serve.page.views import VIEWS, page_model
 
 
 @contextmanager

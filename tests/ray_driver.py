@@ -68,7 +68,7 @@ def ray_driver(nodes: int) -> Iterator[RayDriver]:
 
 
 def _start(nodes: int) -> None:
-    from palmette.training.ray_cluster import PATIENT
+    from palmette.connect.ray_cluster import PATIENT
 
     os.environ |= {f"RAY_{name}": str(value) for name, value in PATIENT.items()}
     for attempt in range(ATTEMPTS if nodes else 0):

@@ -9,7 +9,7 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
-import palmette.integrations.spacy  # noqa: F401  (registers the components where palmette is not installed)
+import palmette.connect.spacy  # noqa: F401  (registers the components where palmette is not installed)
 from palmette import Beam, Parser, Tagger, load_demo, load_trees
 
 TEXTS = ["The function takes a list.", "", "  \n ", "It returns the  last element. \n", "Nobody reads it"]

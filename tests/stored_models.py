@@ -1,5 +1,5 @@
-"""Models of file version 1, one of every kind, as tests/fixtures/v1 keeps them (see index.json there), the chains among
-them in the forms of version 2, full and compact, and models of forms that version 1 does not have."""
+"""Models of file version 2, as tests/fixtures/v2 keeps them (see index.json there), the chains among them also compact,
+and models of forms that are not kept there."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent / "fixtures" / "v1"
+FOLDER = Path(__file__).parent / "fixtures" / "v2"
 _INDEX = json.loads((FOLDER / "index.json").read_text())
 FILES: dict[str, dict[str, Any]] = {row["name"]: row for row in _INDEX["files"]}
 
 
-FULL, COMPACT = "2 ", "compact "
+COMPACT = "compact "
 # Chains only; an HMM has weights of minus infinity, which a compact model cannot have.
 OTHERS = ("parser", "classifier", "language_model")
 CHAINS = [name for name in FILES if not name.startswith(OTHERS)]
@@ -47,7 +47,6 @@ NEW = {
 }
 FORMS = [
     *FILES,
-    *(FULL + name for name in CHAINS),
     *(COMPACT + name for name in CHAINS if "hmm" not in name),
     COMPACT_PARSER,
     TABLES + "1",
@@ -67,7 +66,7 @@ def unpacked(name: str, folder: Path) -> Path:
     if name in NEW:
         NEW[name](folder / f"{name}.palm")
         return folder / f"{name}.palm"
-    first = name.removeprefix(FULL).removeprefix(COMPACT)
+    first = name.removeprefix(COMPACT)
     path = folder / f"{first}.palm"
     path.write_bytes(gzip.decompress((FOLDER / f"{first}.palm.gz").read_bytes()))
     if name == COMPACT_PARSER:
@@ -77,7 +76,7 @@ def unpacked(name: str, folder: Path) -> Path:
     elif name != first:
         model = load_chain(path)
         model.checkpoint = {}
-        (compact_chain(model)[0] if name.startswith(COMPACT) else model).save(str(path))
+        compact_chain(model)[0].save(str(path))
     return path
 
 

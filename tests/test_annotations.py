@@ -10,14 +10,13 @@ from documents import documents
 from hypothesis import given
 from strategies import few
 
-from palmette.data.annotations.align import Alignment, aligned, corpus_of
-from palmette.data.annotations.document import ACCEPT, Document, TextSpan, joined_pieces
-from palmette.data.annotations.files import labelling_of
-from palmette.data.annotations.labelled import documents_of
-from palmette.data.annotations.notes import KINDS, Notes
+from palmette.connect.annotations.align import Alignment, aligned, corpus_of
+from palmette.connect.annotations.labelled import documents_of
 from palmette.data.corpus import Corpus
-from palmette.data.formats.labelling import Labelling
+from palmette.data.document import ACCEPT, Document, TextSpan, joined_pieces
+from palmette.data.formats.labelling import Labelling, labelling_of
 from palmette.data.formats.raw import parse_plain, parse_text
+from palmette.data.notes import KINDS, Notes
 from palmette.data.tokeniser import character_spans, token_spans
 from palmette.errors import UsageError
 

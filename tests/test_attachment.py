@@ -19,8 +19,9 @@ from palmette.data.formats.conllu_light import read_trees
 from palmette.data.treebank import Treebank, treebank_from_sentences
 from palmette.errors import DataError
 from palmette.evaluation.attachment import CONTENT, METRICS, compared, score_trees, tallies, universal
+from palmette.evaluation.comparison import CompareOptions, compare
+from palmette.evaluation.rivals import tree_rivals
 from palmette.evaluation.significance import randomisation
-from palmette.evaluation.tree_comparison import compare_trees
 
 RELATIONS = ["nsubj", "nsubj:pass", "obj", "punct", "case", "det", "root", "acl:relcl", "acl", "odd"]
 FORMS = ["He", "saw", "it", ".", "?!", "»", "$", "ça"]
@@ -135,16 +136,18 @@ def test_files_that_cannot_be_scored(tmp_path: Path, text: str, message: str) ->
 @given(pairs())
 def test_parsers_side_by_side(pair: tuple[Treebank, Treebank]) -> None:
     gold, guess = pair
-    found = compare_trees(gold, {"guess": guess, "gold": gold, "again": guess}, rounds=20, all_pairs=True)
+    rivals = tree_rivals(gold, {"guess": guess, "gold": gold, "again": guess})
+    found = compare(rivals, CompareOptions(rounds=20, all_pairs=True))
     assert [(pair.first, pair.second) for pair in found.pairs] == [
         ("guess", "gold"), ("guess", "again"), ("gold", "again")
     ]  # fmt: skip
     for metric in METRICS:
         scores = [system.scores[metric] for system in found.systems]
+        assert [system.metrics[metric].value for system in found.systems] == scores
         assert scores[0] == scores[2] == tallies(gold, guess, metric).value
         assert found.pairs[0].differences[metric].value == scores[1] - scores[0]
         assert found.pairs[1].differences[metric].p == 1.0
-        span = found.systems[1].intervals[metric]
+        span = found.systems[1].metrics[metric].interval
         assert span.low == span.high or metric == "clas"
     same = compared(gold, guess).arc
     cuts = gold.offset.tolist()

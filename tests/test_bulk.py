@@ -16,10 +16,10 @@ from ray_driver import address, ray_driver
 
 from palmette import Tagger, load_demo
 from palmette.cli import main
+from palmette.connect import bulk
+from palmette.connect.batches import TagBatches
+from palmette.connect.bulk import tag_files
 from palmette.errors import DataError, UsageError
-from palmette.estimators import bulk
-from palmette.estimators.bulk import tag_files
-from palmette.integrations.batches import TagBatches
 
 WORDS, TAGS = load_demo("train")
 
@@ -279,7 +279,7 @@ def test_tables_in_and_out(model, tmp_path, ending):
 
 def test_the_light_install_never_imports_ray_or_arrow(model, folder):
     code = (
-        "import sys; from palmette.cli import main; import palmette.integrations.batches; "
+        "import sys; from palmette.cli import main; import palmette.connect.batches; "
         f"main(['tag', {model!r}, {str(folder / 'in' / '*')!r}, '-o', {str(folder / 'out') + os.sep!r}, '-q']); "
         "print([name for name in ('ray', 'pyarrow', 'pandas') if name in sys.modules])"
     )

@@ -74,7 +74,7 @@ def test_verbs_of_taggers_find_the_classifier(cli: Cli) -> None:
     assert cli.fine("inspect m.palm") == cli.fine("classifier inspect m.palm")
     ran = cli("explain m.palm test.good")
     assert ran.code == 2
-    assert "m.palm is a classifier, and `palmette explain` is for taggers" in ran.err
+    assert "m.palm is a classifier, and `palmette explain` does not take one" in ran.err
 
 
 def test_classifiers_side_by_side(cli: Cli) -> None:

@@ -278,7 +278,7 @@ def trained_with_a_death(options: dict, files: list[str], folder: Path) -> tuple
     """The model, how many workers were replaced, and what was told of workers."""
     import ray
 
-    from palmette.training import ray_cluster
+    from palmette.connect import ray_cluster
 
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers do not know the tests
     made, usual, watched = [], tagger_shards.ray_cluster, Watched()

@@ -14,8 +14,9 @@ from cli_run import Cli, last_cells, leave_demo, rows
 
 from palmette import FormatSpec, Tagger
 from palmette.errors import UsageError
-from palmette.estimators.ablation import parse_learners
-from palmette.evaluation.comparison import CompareOptions, SystemOutputs, compare
+from palmette.evaluation.comparison import CompareOptions, compare
+from palmette.evaluation.rivals import SystemOutputs, label_rivals
+from palmette.lab.ablation import parse_learners
 from palmette.reports.comparison import letters, p_text
 
 
@@ -219,15 +220,14 @@ def test_what_is_not_known_counts_nowhere() -> None:
     gold, one, two = (np.array(ids, np.int32) for ids in ([0, 1, 2, 0, 1], [0, 1, 2, 1, 2], [2, 1, 2, 0, 1]))
     known = np.array([1, 1, 1, 0, 1], bool)
     contest = SystemOutputs(["a", "b"], gold, [one, two], np.array([0, 3, 5]), labels, [], known=known)
-    found = compare(contest, CompareOptions(rounds=50))
-    assert (found.tokens, found.sentences) == (4, 2)
-    assert [system.accuracy for system in found.systems] == [0.75, 0.75]
-    assert [system.f1 for system in found.systems] == [1.0, 0.5]
+    found = compare(label_rivals(contest), CompareOptions(rounds=50))
+    assert (found.units, found.sentences) == (4, 2)
+    assert [system.to_dict()["accuracy"] for system in found.systems] == [0.75, 0.75]
+    assert [system.to_dict()["f1"] for system in found.systems] == [1.0, 0.5]
     (pair,) = found.pairs
     assert pair.mcnemar is not None
     assert (pair.mcnemar.only_first, pair.mcnemar.only_second) == (1, 1)
-    assert pair.f1 is not None
-    assert pair.f1.value == -0.5
+    assert pair.to_dict()["f1"]["value"] == -0.5
     assert [len(sentence.tokens) for sentence in found.differences] == [2, 1]
 
 

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from rich.console import Console
 from split_treebanks import two_splittings
 
-from palmette.data.formats.conllu_spans import read_spans
 from palmette.errors import DataError
-from palmette.evaluation.conll18 import Scores, evaluate
-from palmette.reports.conll18 import print_conll18
+from palmette.pipeline.conll18 import PipelineScores, evaluate
+from palmette.pipeline.conllu_spans import read_spans
+from palmette.reports.scores import print_scores
 
 TAGS = ["UPOS", "XPOS", "UFeats", "AllTags", "Lemmas"]
 METRICS = ["Tokens", "Sentences", "Words", *TAGS, "UAS", "LAS", "CLAS", "MLAS", "BLEX"]
@@ -32,7 +32,7 @@ def official(gold: str, system: str) -> dict[str, Any]:
     return found
 
 
-def check(scores: Scores, judge: dict[str, Any]) -> None:
+def check(scores: PipelineScores, judge: dict[str, Any]) -> None:
     """Every figure of every metric is the official one, also of those that are not shown as measured."""
     assert list(scores) == METRICS
     for name in METRICS:
@@ -148,10 +148,12 @@ def test_columns_that_gold_lacks_are_not_measured() -> None:
         "gold_total": 1, "system_total": 1, "aligned_total": 1,
     }  # fmt: skip
     out = io.StringIO()
-    print_conll18(scores, Console(file=out, width=80))
+    print_scores(scores, Console(file=out, width=80))
     rows = {line.split()[0]: line.split()[1:] for line in out.getvalue().splitlines()[2:]}
     assert rows["XPOS"] == rows["Lemmas"] == ["-", "-", "-", "-", "1", "1", "-"]
     assert rows["UPOS"] == ["100.00"] * 4 + ["1"] * 3
+    more = evaluate(sentence("a b X _ 0 root"), sentence("a b X Case=Nom 0 root"))  # of which nothing could be right
+    assert [name for name in METRICS if more[name].f1 is None] == ["XPOS", "UFeats", "AllTags", "MLAS"]
     nothing = evaluate(sentence("a _ _ _ 0 root"), sentence("a _ _ _ 0 root"))
     missing = ["UPOS", "XPOS", "UFeats", "AllTags", "Lemmas", "MLAS", "BLEX"]
     assert [name for name in METRICS if nothing[name].f1 is None] == missing
@@ -192,7 +194,7 @@ def test_errors_say_where(gold: bytes, system: bytes, message: str) -> None:
 
 
 def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
-    print_conll18(evaluate(conllu("w", "x", "y"), conllu("wx", "y")), Console(width=80))
+    print_scores(evaluate(conllu("w", "x", "y"), conllu("wx", "y")), Console(width=80))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "3 words, 1 sentence in gold"
     assert [line.split()[0] for line in lines[2:]] == METRICS

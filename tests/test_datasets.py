@@ -15,8 +15,8 @@ import pytest
 from fitting import same_bits
 
 from palmette import Tagger, load_demo
+from palmette.connect.datasets import Predictor, fit_dataset, predict_dataset, read_dataset, score_dataset
 from palmette.errors import DataError, UsageError
-from palmette.integrations.datasets import Predictor, fit_dataset, predict_dataset, read_dataset, score_dataset
 
 X, Y = load_demo("train")
 X, Y = X[:40], Y[:40]
@@ -153,7 +153,7 @@ def test_plain_rows_need_no_library(expected: Tagger) -> None:
     assert score_dataset(tagger, ROWS, tokens=BOTH, names=NAMES) == expected.score(X, Y)
     script = (
         "import sys; sys.modules['datasets'] = None\n"
-        "from palmette import Tagger\nfrom palmette.integrations.datasets import fit_dataset, predict_dataset\n"
+        "from palmette import Tagger\nfrom palmette.connect.datasets import fit_dataset, predict_dataset\n"
         "rows = [{'tokens': ['a', 'b'], 'ner_tags': [1, 0]}]\n"
         "print(predict_dataset(fit_dataset(Tagger('pos', passes=3), rows), rows)[0]['predicted'])\n"
     )

@@ -125,7 +125,7 @@ def test_python_blocks(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     from palmette.datasets.demo import PARTS, demo_text
 
     if page == "docs/spacy.md":
-        import palmette.integrations.spacy  # noqa: F401  (registers the components where palmette is not installed)
+        import palmette.connect.spacy  # noqa: F401  (registers the components where palmette is not installed)
     for part in PARTS:
         (tmp_path / f"{part}.txt").write_text(demo_text(part), encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -15,7 +15,7 @@ from test_notations import naive_fields, naive_runs
 
 from palmette import Classifier, Mira, Tagger, load_demo
 from palmette.errors import UsageError
-from palmette.evaluation.scores import Scores, score
+from palmette.evaluation.scores import LabelScores, score
 from palmette.evaluation.spans import ChunkTables, span_counts, strict_span_counts
 from palmette.evaluation.styles import seqeval_text
 
@@ -104,7 +104,7 @@ def test_bare_labels_have_nothing_to_be_strict_about(sentences: list[list[tuple[
     assert strict.by_type() == span_counts(*data[1:], ChunkTables.of(BARE, "BARE")).by_type()
 
 
-def by_hand(**more: str | bool) -> Scores:
+def by_hand(**more: str | bool) -> LabelScores:
     sentence = [
         ("I-<day>", "I-<day>"), ("<day>", "I-<day>"), ("I-<other>", "I-<other>"), ("<other>", "I-<other>"),
         ("I-<month>", "I-<month>"), ("I-<year>", "I-<year>"),

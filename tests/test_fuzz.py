@@ -158,7 +158,7 @@ def test_odd_metadata_is_refused_or_shown(models: list[Model], tmp_path: Path) -
                 path.write_bytes(built(model.arrays, edited(model.meta, place, value)))
                 used += use_model(path, model.task) == USED
     assert len(done) > 200
-    assert used > 100
+    assert used > 80
 
 
 # --- every index checked ------------------------------------------------------------------------------------

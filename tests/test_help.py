@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from palmette import Tagger
-from palmette.cli import COMMANDS, GROUPS, load_command, main, overview
+from palmette.cli import COMMANDS, GROUPS, LISTED, load_command, main, overview
 from palmette.cli.help import command_help
 from palmette.options.other_tools import ARGUMENTS, COMMAND_WORDS, FLAGS, PARAMETERS
 
@@ -74,8 +74,10 @@ def test_commands_with_many_options_have_a_short_help() -> None:
 
 
 def test_the_overview_lists_every_command_once_and_fits_the_terminal() -> None:
-    names = [line.split()[0] for line in overview().splitlines() if line.startswith("  ")]
-    assert sorted(names) == sorted({name.partition(" ")[0] for name in COMMANDS})
+    names = [line[2:18].strip() for line in overview().splitlines() if line.startswith("  ")]
+    alone = ["classifier cues", "pipeline extract", "pipeline replace", "lm sample", "hmm model"]
+    assert names == [*LISTED, *alone]
+    assert len(names) <= 32
     for group in GROUPS:
         listed_there = [line.split()[0] for line in overview(group).splitlines() if line.startswith("  ")]
         assert [f"{group} {name}" for name in listed_there] == [

@@ -20,9 +20,9 @@ from palmette.data import model_file
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.mask import mask_from_items
 from palmette.errors import DataError, ModelError, PalmetteError, UsageError
-from palmette.estimators.hmm import HMM
 from palmette.features.observed import UNKNOWN, word_classes
 from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
+from palmette.lab.hmm.estimator import HMM
 from palmette.structures.chain.serialise import load_chain
 from palmette.structures.hmm.linear import inner
 from palmette.structures.hmm.words import Vocabulary, learn_vocabulary

@@ -1,4 +1,4 @@
-"""The iterations of L-BFGS: their option, files from when they were called passes, and what is said at their end."""
+"""The iterations of L-BFGS: their option, and what is said at their end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from cli_run import Cli, leave_demo
 from fitting import same_bits
-from stored_models import unpacked
 
 from palmette import (
     Classifier,
@@ -28,36 +27,17 @@ from palmette import (
     load_trees,
     load_vowels,
 )
-from palmette.data import model_file
-from palmette.errors import ModelError
 from palmette.estimators.retag import jackknife, trained_tagger
-from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.options.declare import OptionError
-from palmette.structures.stored_settings import unpack_settings
 from palmette.training.lbfgs.minimise import minimise
 
 X, Y = (part[:80] for part in load_demo("train"))
 DEV = load_demo("dev")[0][:30], load_demo("dev")[1][:30]
-# The settings of a model file as the version wrote them that had no `iterations`
-YESTERDAY: dict[str, Any] = {
-    "unicode": "nfc", "passes": 20, "patience": None, "stop_window": None, "stop_error": None, "seed": 1,
-    "learner": {
-        "kind": "crf", "l2": 0.5, "l1": 0.0, "l1_then_l2": False, "tolerance": 1e-05, "optimiser": "lbfgs", "rate": None
-    },
-    "search": {"kind": "viterbi"}, "states": {"kind": "plain"}, "estimator": "auto", "mavg_every": None,
-    "partial": None, "metric": "auto", "tune_bias": False, "min_count": 1, "max_attributes": None,
-    "min_feature_count": 1, "edge_features": "all", "state_features": "all", "transition_features": "all",
-    "constraints": "auto",
-}  # fmt: skip
 
 
 @pytest.fixture
 def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
     return Cli(tmp_path, capsys, monkeypatch)
-
-
-def unpack(settings: dict[str, Any]) -> ChainSettings:
-    return unpack_settings(settings, ChainSettings, ChainOptions, "m.palm")
 
 
 # The option
@@ -102,47 +82,6 @@ def test_words_of_other_tools(kind: type, name: str, hint: str) -> None:
 def test_flags_of_other_tools(cli: Cli) -> None:
     assert "it is --passes here" in cli("parser train x -o y --iterations 5").err
     assert "--learners crf:iterations=50" in cli("compare a b --iterations 5").err
-
-
-# Files
-
-
-def test_settings_of_yesterday() -> None:
-    found = unpack(YESTERDAY)
-    assert (found.passes, found.learner) == (None, Crf(l2=0.5, iterations=20))
-    assert unpack(YESTERDAY | {"passes": None}).learner == Crf(l2=0.5)
-    assert unpack(found.to_dict()) == found
-    by_sentence = YESTERDAY["learner"] | {"optimiser": "sgd", "rate": 0.2}
-    found = unpack(YESTERDAY | {"learner": by_sentence})
-    assert (found.passes, found.learner) == (20, Crf(l2=0.5, optimiser="sgd", rate=0.2))
-    found = unpack(YESTERDAY | {"learner": {"kind": "perceptron"}})
-    assert found.passes == 20
-
-
-@pytest.mark.parametrize("passes", [0, "many", -3, [2]])
-def test_damaged_settings_of_yesterday(passes: Any) -> None:
-    with pytest.raises(ModelError, match="its settings are wrong"):
-        unpack(YESTERDAY | {"passes": passes})
-
-
-def test_a_file_of_yesterday_is_read_and_trained_further(tmp_path: Path) -> None:
-    path = tmp_path / "m.palm"
-    tagger = Tagger("chunk", learner=Crf(iterations=3)).fit(X, Y)
-    tagger.save(path)
-    arrays, meta = model_file.load(path, copy=True)
-    learner = {name: value for name, value in meta["settings"]["learner"].items() if name != "iterations"}
-    meta["settings"] |= {"passes": 3, "learner": learner}
-    model_file.save(path, arrays, meta)
-    again = Tagger.load(path)
-    assert (again.passes, again.learner) == (None, tagger.settings().resolved().learner)
-    assert again.predict(X) == tagger.predict(X)
-    assert len(again.partial_fit(X, Y).training_log_) == 3
-
-
-@pytest.mark.parametrize("name", ["crf", "dplvm", "maxent"])
-def test_files_of_version_1(name: str, tmp_path: Path) -> None:
-    settings = Tagger.load(unpacked(name, tmp_path)).settings()  # trained with --passes=30
-    assert (settings.passes, settings.n_passes()) == (None, 30)
 
 
 def test_a_resumed_training_has_its_own_limit(cli: Cli) -> None:

@@ -333,10 +333,12 @@ def test_versions(model: Path) -> None:
     meta = header["__metadata__"]
     meta["version"] = "12"
     del meta["meta"]
-    refuse(model, packed(header, data), r"newer palmette \(format 12, this one reads up to 2\): upgrade")
+    refuse(model, packed(header, data), r"newer palmette \(format 12, this one reads format 2\): upgrade")
     for version in ("", "0", "-1", "1.0", "x", "²", "9" * 5000, 2):
         refuse(model, packed(header | {"__metadata__": meta | {"version": version}}, data), "damaged")
-    refuse(model, packed(header | {"__metadata__": meta | {"version": "1"}}, data), "no `meta`")
+    refuse(model, packed(header | {"__metadata__": meta | {"version": "2"}}, data), "no `meta`")
+    old = refuse(model, packed(header | {"__metadata__": meta | {"version": "1"}}, data), r"older palmette \(format 1,")
+    assert "load and save it with palmette 0.2.0" in old
 
 
 def test_checksum(model: Path) -> None:
@@ -390,7 +392,7 @@ ENTRIES: list[tuple[Any, str]] = [
     ([], "not described"),
     ("x", "not described"),
 ]
-GOOD = {"format": "palmette", "version": "1", "meta": "{}"}
+GOOD = {"format": "palmette", "version": "2", "meta": "{}"}
 
 
 @pytest.mark.parametrize(("entry", "message"), ENTRIES)

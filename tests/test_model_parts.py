@@ -41,7 +41,3 @@ def test_parts_are_checked_as_files_are() -> None:
         tree.parser_from_parts(arrays | {"table": np.ones(6, np.uint64)}, meta, "elsewhere")
     with pytest.raises(ModelError, match="elsewhere: a tagger, not a parser"):
         tree.parser_from_parts(arrays, meta | {"task": "chain"}, "elsewhere")
-
-
-def test_pickles_of_earlier_versions_find_their_function() -> None:
-    assert chain.unpack_chain is chain.chain_from_parts

@@ -34,11 +34,11 @@ from palmette.data.candidate import Candidate
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.attachment import score_trees
 from palmette.evaluation.binary import binary_scores
-from palmette.evaluation.class_comparison import compare_classes
-from palmette.evaluation.comparison import CompareOptions, SystemOutputs, compare
+from palmette.evaluation.comparison import CompareOptions, compare
 from palmette.evaluation.findings import CheckResult, FileCheck, Finding, Overlap
+from palmette.evaluation.rivals import SystemOutputs, class_rivals, label_rivals, tree_rivals
 from palmette.evaluation.scores import score
-from palmette.evaluation.tree_comparison import compare_trees
+from palmette.lazy import loaded
 from palmette.reports import notebook_models
 from palmette.reports.html import HtmlConsole, html
 from palmette.reports.markup import text_of
@@ -208,6 +208,10 @@ def test_show_is_what_predict_nbest_and_confidence_say(chunker: Tagger) -> None:
     assert told == [{k: span[k] for k in ("type", "start", "end")} for span in sure["span_confidence"]]
     figures = [span["confidence"] for span in one["spans"]]
     assert figures == pytest.approx([span["confidence"] for span in sure["span_confidence"]])
+    plain = Tagger("chunk", passes=1).fit([TIME], [chunker.predict([TIME])[0]])
+    for tagger, confidence in ((plain, True), (plain, False), (chunker, True)):
+        drawn = tagger.show(TIME, confidence=confidence)._repr_html_()
+        assert ("not calibrated" in drawn) == (tagger is plain and confidence)
     gold = chunker.show(TIME, gold=["O"] * 4 + ["B-NEW"]).as_dict()["gold"]
     assert gold["spans"] == [{"type": "NEW", "start": 4, "end": 5, "confidence": None}]
 
@@ -316,7 +320,7 @@ def test_scores_by_type_and_by_label(chunker: Tagger) -> None:
     scores = chunker.evaluate(X, y)
     assert scores.accuracy == chunker.score(X, y)
     assert repr(scores) == (
-        f"Scores(tokens={scores.tokens}, sentences={scores.sentences}, accuracy={scores.accuracy:.4f}, "
+        f"LabelScores(tokens={scores.tokens}, sentences={scores.sentences}, accuracy={scores.accuracy:.4f}, "
         f"precision={scores.precision:.4f}, recall={scores.recall:.4f}, f1={scores.f1:.4f})"
     )
     rows = [["".join(cell.itertext()) for cell in row] for row in parsed(scores._repr_html_()).iter("tr")]
@@ -326,12 +330,13 @@ def test_scores_by_type_and_by_label(chunker: Tagger) -> None:
 
 
 def test_comparisons_of_hostile_names() -> None:
-    found = compare(outputs(), CompareOptions(rounds=50))
+    found = compare(label_rivals(outputs()), CompareOptions(rounds=50))
     text = words_of(found._repr_html_())
     assert EVIL[2] in text
     assert EVIL[3] in text
     assert EVIL[0] in text
-    classes = compare_classes([EVIL[0], "b"], {EVIL[1]: [EVIL[0], "b"], EVIL[2]: ["b", "b"]}, CompareOptions(rounds=50))
+    rivals = class_rivals([EVIL[0], "b"], {EVIL[1]: [EVIL[0], "b"], EVIL[2]: ["b", "b"]})
+    classes = compare(rivals, CompareOptions(rounds=50))
     assert EVIL[1] in words_of(classes._repr_html_())
     gold, guess, offset, labels = np.array([0, 1]), np.array([0, 0]), np.array([0, 2]), [EVIL[0], EVIL[1]]
     scores = score(gold.astype(np.int32), guess.astype(np.int32), offset, labels)
@@ -347,12 +352,12 @@ def test_scores_of_trees_and_classes() -> None:
     found = score_trees(bank, bank)
     assert repr(found) == "AttachmentScores(words=2, sentences=1, uas=1.0000, las=1.0000, clas=1.0000)"
     assert EVIL[0].partition(":")[0] in words_of(found._repr_html_())
-    trees = compare_trees(bank, {EVIL[1]: bank, EVIL[2]: bank}, rounds=20)
+    trees = compare(tree_rivals(bank, {EVIL[1]: bank, EVIL[2]: bank}), CompareOptions(rounds=20))
     assert EVIL[1] in words_of(trees._repr_html_())
     binary = binary_scores(np.array([True, False, True]), np.array([1.0, 1.0, -1.0]))
     text = words_of(binary._repr_html_())
     assert "33.33" in text
-    assert "50.00 (1 of 2 found)" in text
+    assert "predicted2recall50.00" in text
 
 
 def test_a_check_of_data() -> None:
@@ -377,12 +382,11 @@ def test_every_drawing_that_a_class_names_is_there() -> None:
     named = [
         place
         for file in sorted(SOURCE.rglob("*.py"))
-        for place in re.findall(r'drawn(?:_by)?\((?:self, )?"([a-z_]+:[a-z_]+)"\)', file.read_text(encoding="utf-8"))
+        for place in re.findall(r'drawn(?:_by)?\((?:self, )?"([a-z_.]+:[a-z_]+)"\)', file.read_text(encoding="utf-8"))
     ]
     assert len(named) > 15
     for place in named:
-        module, _, name = place.partition(":")
-        assert callable(getattr(importlib.import_module(f"palmette.reports.{module}"), name)), place
+        assert callable(loaded(place)), place
 
 
 def test_a_console_of_html_keeps_styles_and_escapes() -> None:

@@ -24,7 +24,6 @@ from palmette import (
     Parser,
     PassiveAggressive,
     Perceptron,
-    ProbPerc,
     Tagger,
 )
 from palmette.cli import COMMANDS, load_command
@@ -32,14 +31,13 @@ from palmette.cli.command import Command
 from palmette.cli.help import command_help
 from palmette.errors import UsageError
 from palmette.options.assemble import assemble, flat_name, flat_options, variant_options
-from palmette.options.chain import TAGGER_LEARNERS, ChainOptions, TaggerOptions
+from palmette.options.chain import TAGGER_LEARNERS, TaggerOptions
 from palmette.options.declare import Option, OptionError, Options, UnknownOption, Value, option
 from palmette.options.latent import ClassifierOptions
 from palmette.options.learners import LEARNERS
 from palmette.options.search import TAGGER_SEARCHES
 from palmette.options.states import TAGGER_STATES
-from palmette.options.tree import ParserOptions, TreeOptions
-from palmette.options.version1 import params_from_version1
+from palmette.options.tree import ParserOptions
 
 ESTIMATORS = (Tagger, Parser, Classifier, LinearClassifier, HMM)
 TRAINS = {"train": TaggerOptions, "parser train": ParserOptions, "classifier train": ClassifierOptions}
@@ -184,34 +182,6 @@ def test_options_of_other_learners_name_their_owner() -> None:
         assemble(TaggerOptions, {"nbest": 5})
     with pytest.raises(UsageError, match=r"'nbest'.*option of probperc and mira.*learner=ProbPerc\(nbest=\.\.\.\)"):
         Tagger(nbest=5)  # type: ignore[call-arg]
-
-
-# --- settings of older files --------------------------------------------------------------------------------
-
-
-def test_settings_of_version_1() -> None:
-    """All options lay side by side, those of other learners with their defaults."""
-    idle = {"l2": None, "rate": None, "latent": 1, "share": 1.0, "init_size": 0.01, "label_history": None,
-            "beam": None, "update": None, "pa_type": "PA-I", "aggressiveness": 0.1, "cost": "hamming"}  # fmt: skip
-    for old, expected in (
-        ({"learner": "perceptron", "search": "viterbi"}, {"learner": "perceptron"}),
-        ({"learner": "mira", "candidates": 5, "search": "viterbi", "cost": "span"},
-         {"learner": Mira(nbest=5, cost="span")}),
-        ({"learner": "pa", "pa_type": "PA-II", "search": "beam", "beam": 4},
-         {"learner": PassiveAggressive(pa_type="PA-II"), "search": Beam(4)}),
-        ({"learner": "perceptron", "latent": {"N": 2}, "share": 0.5, "search": "viterbi"},
-         {"learner": "perceptron", "states": Latent({"N": 2}, tied_update=0.5)}),
-        ({"learner": "probperc", "update": "errors"},
-         {"learner": ProbPerc(rate=0.2, rate_schedule="falling", when="errors")}),  # the defaults of that time
-    ):  # fmt: skip
-        found = params_from_version1(ChainOptions, idle | old)
-        tagger, other = Tagger(**found), Tagger(**expected)
-        assert tagger.settings() == other.settings(), old
-
-
-def test_settings_of_parsers_of_version_1() -> None:
-    found = params_from_version1(TreeOptions, {"learner": "mira", "beam": 4, "update": "early", "candidates": 2})
-    assert Parser(**found).settings() == Parser(learner=Mira(nbest=2), search=Beam(4, update="early")).settings()
 
 
 # --- estimators ---------------------------------------------------------------------------------------------

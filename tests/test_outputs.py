@@ -178,6 +178,21 @@ def test_names_of_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         check_apart(["new", "./new"], [])
 
 
+def test_names_that_stand_for_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder is read with all its files, annotations of brat with their text."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "brat" / "sub").mkdir(parents=True)
+    for name in ("brat/a.ann", "brat/a.txt", "brat/sub/b.txt"):
+        Path(name).write_text("")
+    for output, source in (
+        ("brat/a.txt", "brat"), ("brat/a.ann", "brat"), ("brat/sub/b.txt", "brat"), ("brat/a.txt", "brat/a.ann"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match="would be replaced"):
+            check_apart([output], [source])
+    check_apart(["brat/c.ann"], ["brat"])
+    check_apart(["brat/a.ann"], ["brat/a.txt"])  # annotates a text in place
+
+
 def test_functions_refuse_their_input_as_output(cli: Cli) -> None:
     tagger = Tagger.load(cli.folder / "chunk.palm")
     before = cli.read("test.txt")

@@ -16,9 +16,9 @@ from palmette import Parser, Tagger, load_demo
 from palmette.cli import main
 from palmette.data.formats.conllu import parse_treebank
 from palmette.errors import DataError, UsageError
-from palmette.page.assets import ASSETS, INDEX
-from palmette.page.bundle import script
-from palmette.page.views import VIEWS
+from palmette.serve.page.assets import ASSETS, INDEX
+from palmette.serve.page.bundle import script
+from palmette.serve.page.views import VIEWS
 from palmette.structures.chain.explain import explain
 
 CHUNKERS = ["crf", "latent", "beam", "order2"]

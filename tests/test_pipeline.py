@@ -19,13 +19,13 @@ from udtools.udeval import evaluate, load_conllu
 
 from palmette import Parser, Pipeline, Tagger, load_trees
 from palmette.data.formats.conllu import parse_treebank, read_treebank, treebank_bytes
-from palmette.data.split_text import gold_split
 from palmette.data.treebank import NOTHING
 from palmette.datasets.demo import example_files
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.pipeline import tags
 from palmette.pipeline import train as training
-from palmette.reports.pipeline_inspection import pipeline_inspection
+from palmette.pipeline.inspection import pipeline_inspection
+from palmette.pipeline.split_text import gold_split
 
 TRAIN, TEST = "trees.conllu", "trees_test.conllu"
 TEXT = "The old ferry crosses the lake. It rains.\n\nShe baked bread for her brother.\n"

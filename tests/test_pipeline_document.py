@@ -7,10 +7,10 @@ import json
 import pytest
 
 from palmette.data.formats.conllu import parse_treebank
-from palmette.data.split_text import gold_split
 from palmette.pipeline.batches import BATCH, CHARACTERS, batches
 from palmette.pipeline.document import Document
 from palmette.pipeline.plain import column_lines, features, plain_sentences
+from palmette.pipeline.split_text import gold_split
 
 GOLD = """\
 # newpar
@@ -127,7 +127,7 @@ def test_batches_are_bounded() -> None:
 def test_spacy_has_the_text_and_the_tree(doc: Document) -> None:
     import spacy
 
-    from palmette.integrations.spacy import spacy_doc
+    from palmette.connect.spacy import spacy_doc
 
     found = spacy_doc(doc, spacy.blank("es").vocab)
     assert found.text == doc.text

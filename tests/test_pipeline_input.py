@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from palmette import Pipeline
 from palmette.data.formats.conllu import parse_treebank
-from palmette.data.formats.conllu_spans import read_spans
-from palmette.data.split_text import gold_split
-from palmette.data.white_space import without_white
 from palmette.datasets.demo import tree_text
 from palmette.errors import DataError, UsageError
 from palmette.pipeline import bundles, chains, lemmas, memo, morphology
+from palmette.pipeline.conllu_spans import read_spans
+from palmette.pipeline.split_text import gold_split
+from palmette.pipeline.white_space import without_white
 from palmette.structures.tree import kept
 
 GOOD = "The old dog sleeps. She baked two loaves of bread in the evening!"

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_synth import models, path_probabilities, sequences
 
-from palmette.datasets import sequence_limit as limiting
-from palmette.datasets import synthetic as synth
+from palmette.lab.synth import sequence_limit as limiting
+from palmette.lab.synth import synthetic as synth
 
 
 def label_probabilities(model: synth.Model, symbols: list[int]) -> dict[tuple[int, ...], float]:

@@ -276,10 +276,21 @@ def test_other_sites_and_names_are_refused() -> None:
         assert c.get("/models", headers={"origin": "http://localhost"}).status_code == 200
         for address in ("192.168.1.7:8080", "[fe80::1]:8080", "127.0.0.1", "LOCALHOST"):  # no name can be rebound
             assert c.get("/models", headers={"host": address}).status_code == 200
-        for name in ("", "1.evil.example", "[evil.example]", "127.0.0.1.evil.example", "0x7f.1", "[::1].evil.example"):
+        for name in (
+            "",
+            "1.evil.example",
+            "[evil.example]",
+            "127.0.0.1.evil.example",
+            "0x7f.1",
+            "[::1].evil.example",
+            "1.2.3.4%evil.example",
+        ):
             assert c.get("/models", headers={"host": name}).status_code == 403
     with client(hosts=None) as c:
         assert c.get("/models", headers={"host": "any.example"}).status_code == 200
+    for wrong in ("", " ", "a.example:80", "http://a.example"):  # an unset variable, or no name
+        with pytest.raises(UsageError, match="allowed host"), client(hosts=("localhost", wrong)):
+            pass
 
 
 def test_a_token_is_asked_for() -> None:
@@ -549,16 +560,67 @@ def test_regions_after_an_emoji_are_placed_by_their_text(tmp_path: Path, unit: s
         ({"start": "3", "end": 7}, "not a whole number"),
         ({"start": 3, "end": 7, "labels": []}, "without a label"),
         ({"start": 3, "end": 7, "labels": ["XX"]}, "'B-XX'"),
+        (None, "value of region 2"),
     ],
 )
 def test_a_region_that_cannot_be_placed_is_refused(tmp_path: Path, address: str, value: Any, told: str) -> None:
     event = studio_event(TEXT, {"start": 0, "end": 12, "labels": ["NP"]} if told == "longer one" else {
-        "start": 0, "end": 2, "text": "We", "labels": ["NP"]}, {"labels": ["VP"], **value})  # fmt: skip
+        "start": 0, "end": 2, "text": "We", "labels": ["NP"]}, value and {"labels": ["VP"], **value})  # fmt: skip
     with client(served("chunk")._replace(corrections=str(tmp_path))) as c:
         answer = c.post(address, json=event)
         assert answer.status_code == 422, answer.text
         assert told in answer.json()["error"]
         assert c.get("/models/chunk/corrections").json()["total"] == 0
+
+
+@pytest.mark.parametrize("annotation", [None, {}, {"result": None}, {"id": 3}])
+def test_an_event_without_a_result_is_no_annotation_without_spans(tmp_path: Path, annotation: Any) -> None:
+    with client(served("chunk")._replace(corrections=str(tmp_path))) as c:
+        answer = c.post("/webhook", json={**studio_event(TEXT), "annotation": annotation})
+        assert answer.status_code == 422, answer.text
+        assert "no annotation with a result" in answer.json()["error"]
+        assert c.get("/models/chunk/corrections").json()["total"] == 0
+
+
+def test_the_configuration_of_the_project_shows_which_text_is_meant(tmp_path: Path) -> None:
+    """As Label Studio reports annotations: the configuration is that of the project."""
+    config = """<View><Text name="question" value="$q"/><Text name="doc" value="$body"/>
+        <Labels name="ner" toName="doc"><Label value="NP"/></Labels><Text name="more" value="$more"/></View>"""
+    region = {"from_name": "ner", "type": "labels", "value": {"start": 0, "end": 2, "text": "We", "labels": ["NP"]}}
+    other = {**region, "to_name": "question", "value": {"start": 0, "end": 3, "text": "Who", "labels": ["NP"]}}
+    event = {
+        "action": "ANNOTATION_CREATED",
+        "task": {
+            "id": {"odd": 1},
+            "data": {"text": "not this", "q": "Who goes?", "body": "We go.", "more": "They go."},
+        },
+        "annotation": {"result": [other, {**region, "to_name": "doc"}]},
+        "project": {"id": 2, "label_config": config},
+    }
+    with client(served("chunk")._replace(corrections=str(tmp_path))) as c:
+        answer = c.post("/webhook", json=event)
+        assert answer.status_code == 201, answer.text
+        (found,) = c.get("/models/chunk/corrections").json()["corrections"]
+    assert [token[0] for token in found["tokens"]] == ["We", "go", "."]
+    assert found["labels"] == ["B-NP", "O", "O"]
+
+
+def test_several_annotations_are_reported_in_one_event(tmp_path: Path) -> None:
+    region = {"type": "labels", "value": {"start": 0, "end": 2, "text": "We", "labels": ["NP"]}}
+    event = {
+        "action": "ANNOTATIONS_CREATED",
+        "task": [{"id": 1, "data": {"text": "They stay."}}, {"id": 2, "data": {"text": "We go."}}],
+        "annotation": [
+            {"task": 2, "result": [region]},
+            {"task": 1, "result": []},
+            {"task": 3, "result": [], "was_cancelled": True},
+        ],
+    }  # fmt: skip
+    with client(served("chunk")._replace(corrections=str(tmp_path))) as c:
+        assert c.post("/webhook", json=event).json()["ids"] == ["labelstudio-2-1", "labelstudio-1-1"]
+        event["annotation"][1]["task"] = 4  # type: ignore[index]
+        assert c.post("/webhook", json=event).status_code == 422
+        assert c.get("/models/chunk/corrections").json()["total"] == 2
 
 
 def test_an_annotation_that_joins_sentences_replaces_the_earlier_ones(tmp_path: Path) -> None:

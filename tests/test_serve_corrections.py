@@ -24,10 +24,11 @@ from palmette.data.corpus import Corpus, column_of_strings
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.mask import label_names, training_mask
-from palmette.data.merge import merged
 from palmette.data.temporary import lock_file
+from palmette.errors import UsageError
 from palmette.serve.correction_data import corpus_of, file_bytes, written_format
 from palmette.serve.journal import Journal
+from palmette.serve.merge import merged
 from palmette.serve.registry import Source
 from palmette.serve.types import Correction
 
@@ -195,6 +196,30 @@ def test_any_id_can_be_taken_back(c: TestClient, name: str) -> None:
     c.post("/models/chunk/corrections", json={"corrections": [{**ONE, "id": name}]})
     answer = c.delete(f"/models/chunk/corrections/{quote(name, safe='')}")
     assert (answer.status_code, answer.json()) == (200, {"corrections": 0})
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_ids_that_no_address_can_have_are_refused(c: TestClient, name: str) -> None:
+    answer = c.post("/models/chunk/corrections", json={"corrections": [{**ONE, "id": name}]})
+    assert answer.status_code == 400, answer.text
+    assert c.get("/models/chunk/corrections").json()["total"] == 0
+
+
+@pytest.mark.parametrize("name", ["chunk.corrections.txt", "chunk.corrections.jsonl"])
+def test_corrections_are_not_written_over_data_of_the_server(home: Path, name: str) -> None:
+    shutil.copy(home / "small.txt", home / name)
+    before = (home / name).read_bytes()
+    with (
+        pytest.raises(UsageError, match="--corrections"),
+        client(source(home)._replace(files={"train": str(home / name)})),
+    ):
+        pass
+    assert (home / name).read_bytes() == before
+    (home / "other").mkdir()
+    with client(source(home)._replace(files={"train": str(home / name)}, corrections=str(home / "other"))) as c:
+        c.post("/models/chunk/corrections", json={"corrections": [ONE]})
+        assert c.post("/models/chunk/corrections/save", json={}).status_code == 200
+    assert (home / name).read_bytes() == before
 
 
 # Picking
@@ -376,7 +401,7 @@ def test_the_traceback_of_a_training_is_logged_and_its_last_line_is_in_the_state
 ) -> None:
     """An error that the process of the training does not expect."""
     (home / "sitecustomize.py").write_text(
-        "import palmette.serve.retrain_kinds as kinds\nkinds.AGAIN.clear()\n", encoding="utf-8"
+        "import palmette.serve.kinds as kinds\nkinds.CORRECTED.clear()\n", encoding="utf-8"
     )
     monkeypatch.setenv("PYTHONPATH", str(home), prepend=os.pathsep)
     c.post("/models/chunk/retrain", json={})

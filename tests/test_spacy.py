@@ -19,9 +19,9 @@ from spacy.training import Example  # noqa: E402
 from spacy_cases import TEXTS, pipeline, told, train  # noqa: E402
 
 from palmette import Parser, Tagger, convert_labels, load_demo  # noqa: E402
+from palmette.connect.spacy import PalmetteNER, PalmetteParser, PalmetteSpans, PalmetteTagger  # noqa: E402
 from palmette.data.labels.schemes import spans  # noqa: E402
 from palmette.errors import DataError, UsageError  # noqa: E402
-from palmette.integrations.spacy import PalmetteNER, PalmetteParser, PalmetteSpans, PalmetteTagger  # noqa: E402
 
 pytestmark = pytest.mark.heavy("spacy")
 
@@ -97,6 +97,7 @@ def test_tags_and_spans_are_those_of_the_tagger(models: Path, batch: list[Any]) 
         group = doc.spans["palmette"]
         assert [(span.start, span.end, span.label_) for span in group] == found
         assert group.attrs["scores"].tolist() == pytest.approx(scores, abs=1e-6)
+        assert group.attrs["calibrated"] is chunker.calibrated_ is False
         assert [(span.start, span.end, span.label_) for span in doc.ents] == found
 
 

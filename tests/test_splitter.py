@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette.data.formats.conllu import parse_treebank, read_treebank
-from palmette.data.formats.conllu_text import conllu_bytes
-from palmette.data.split_text import SplitText, gold_split
 from palmette.data.treebank import Treebank
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.pipeline import split_blocks
 from palmette.pipeline.capitals import Capitals
+from palmette.pipeline.conllu_text import conllu_bytes
 from palmette.pipeline.layouts import paragraph_lines, relaid, sentence_lines, several_layouts, wrapped
 from palmette.pipeline.multiword import Multiword, Rule, _Affixes, rules_of
+from palmette.pipeline.split_text import SplitText, gold_split
 from palmette.pipeline.split_training import BIASES
 from palmette.pipeline.splitter import Splitter, sentence_f1
 from palmette.pipeline.unit_columns import GAPS, read_units

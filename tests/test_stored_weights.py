@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette import Tagger
+from palmette import Tagger, load_demo
 from palmette.data import array_specs
 from palmette.errors import ModelError
+from palmette.structures.chain import unpacked
 from palmette.structures.stored_weights import CHUNK, check_growth, form_of, pack_rows, row_specs, unpack_rows
 
 
@@ -88,3 +89,23 @@ def test_sparse_label_pairs_stay_sparse(tmp_path: Path, compact: bool) -> None:
     assert loaded.predict(X) == tagger.predict(X)
     loaded.save(tmp_path / "again.palm")
     assert Tagger.load(tmp_path / "again.palm").predict(X[:5]) == tagger.predict(X[:5])
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_entries_of_label_pairs_and_triples_weigh_as_rows_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compact: bool
+) -> None:
+    X, y = (part[:60] for part in load_demo("train"))
+    template = tmp_path / "template"
+    template.write_text("U0:%x[0,0]\nB0:%x[0,0]\nT0:%x[0,1]\n")
+    tagger = Tagger(template=str(template), learner="perceptron", passes=2).fit(X, y)
+    if compact:
+        tagger.compact()
+    tagger.save(tmp_path / "m.palm")
+    dense = Tagger.load(tmp_path / "m.palm")
+    monkeypatch.setattr(unpacked, "EMPTY", -(1 << 40))
+    sparse = Tagger.load(tmp_path / "m.palm")
+    for rows, entries in zip(dense.model_.chain.weights[1:], sparse.model_.chain.weights[1:], strict=True):
+        assert rows.w.shape[1] > entries.w.shape[1] == 1
+    assert sparse.predict(X) == dense.predict(X)
+    assert sparse.predict_marginals(X[:9]) == dense.predict_marginals(X[:9])

@@ -18,9 +18,9 @@ from test_startup import loaded
 
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
-from palmette.datasets import sequence_limit as limiting
-from palmette.datasets import synthetic as synth
 from palmette.errors import DataError, PalmetteError, UsageError
+from palmette.lab.synth import sequence_limit as limiting
+from palmette.lab.synth import synthetic as synth
 
 STUDY = [0.91, 0.358, 0.09, 0.642]
 EMISSION = "# three states\n.7 .2 .1\n\n.1 .8 .1  # the second\n0 0 1\n"

@@ -18,8 +18,8 @@ from palmette import Tagger, load_demo
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
-from palmette.options.tuning import TuningOptions
 from palmette.tuning.halving import best_of, levels, survivors
+from palmette.tuning.options import TuningOptions
 from palmette.tuning.space import Space
 from palmette.tuning.trial import FULL, Level, Material, Task, Trial, run_trial
 from palmette.tuning.tune import TuneResult, tune_corpus
@@ -352,7 +352,7 @@ def scores_on_ray(demo: Path) -> tuple[dict[int, float | None], int, bool]:
     """The scores of trainings of which one is killed, the number of workers, and whether the connection was left."""
     import ray
 
-    from palmette.tuning.ray_workers import RayWorkers
+    from palmette.connect.ray_workers import RayWorkers
 
     material, tasks = material_and_tasks(demo)
     scores: dict[int, float | None] = {}

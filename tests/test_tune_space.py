@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from palmette import Beam, Crf, Mira, Tagger
 from palmette.cli.train import Train
-from palmette.cli.tune import parse_tries
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import corpus_from_items
 from palmette.errors import UsageError
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import as_flags
+from palmette.tuning.command import parse_tries
 from palmette.tuning.default_space import default_space
 from palmette.tuning.space import Range, Space
 

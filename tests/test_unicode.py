@@ -20,9 +20,6 @@ from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.normal_form import doubtful, nfc
 from palmette.features.resources import read_clusters, read_lexicon
-from palmette.options.chain import ChainOptions, ChainSettings
-from palmette.structures.chain.serialise import chain_from_parts, chain_parts
-from palmette.structures.stored_settings import unpack_settings
 
 ACCENTS = "aé\u0301e\u0300ñn\u0303Åà\u0327ệ각ᄀ\u1100\u1161\u11a8\ufb1dя漢"
 X = [["élève", "là"], ["là", "forêt"], ["forêt", "élève"], ["été", "noël"], ["noël", "là"], ["élève", "été"]]
@@ -183,7 +180,7 @@ def test_labels_are_not_changed() -> None:
 # Model files
 
 
-def test_the_setting_is_kept_and_old_files_have_none(tmp_path: Path) -> None:
+def test_the_setting_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "m.palm"
     for form in ("nfc", "none"):
         tagger(unicode=form).save(path)
@@ -192,13 +189,6 @@ def test_the_setting_is_kept_and_old_files_have_none(tmp_path: Path) -> None:
         assert loaded.model_.encoder is not None
         assert loaded.model_.encoder.unicode == form
         assert (loaded.predict_scored(nfd(X))[1] == loaded.predict_scored(X)[1]) == (form == "nfc")
-    arrays, meta = chain_parts(tagger().model_)
-    del meta["settings"]["unicode"]
-    old = chain_from_parts(arrays, meta, "an old file")
-    assert old.settings.unicode == "none"
-    assert old.encoder is not None
-    assert old.encoder.unicode == "none"
-    assert unpack_settings({}, ChainSettings, ChainOptions, "a version-1 file").unicode == "none"
 
 
 def test_a_resumed_model_stays_as_it_was() -> None:

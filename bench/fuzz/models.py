@@ -1,12 +1,10 @@
 """Valid model files of every kind, small enough that a case of the fuzzer takes a few milliseconds.
 
-They are trained here, in milliseconds each and always the same ones, and written in the current format; those of
-format 1 are the fixtures of the tests.
+They are trained here, in milliseconds each and always the same ones.
 """
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,12 +27,10 @@ from palmette import (
     Pipeline,
     Tagger,
 )
+from palmette.connect.models.crfpp import read_crfpp
 from palmette.data import model_file
 from palmette.data.formats.conllu import parse_treebank
 from palmette.features.templates import parse
-from palmette.structures.chain.imported.crfpp import read_crfpp
-
-FIXTURES = Path(__file__).parents[2] / "tests" / "fixtures" / "v1"
 
 SENTENCES = [
     [("The", "DT"), ("old", "JJ"), ("boat", "NN"), ("stopped", "VBD")],
@@ -98,12 +94,9 @@ class Model(NamedTuple):
 
 
 def write_models(folder: Path) -> None:
-    """Train and write one file of every kind, and unpack the fixtures."""
+    """Train and write one file of every kind."""
     for name, save in _trained(folder):
         save(folder / f"{name}.palm")
-    for packed in sorted(FIXTURES.glob("*.palm.gz")):
-        name = packed.name.removesuffix(".palm.gz")
-        (folder / f"v1 {name}.palm").write_bytes(gzip.decompress(packed.read_bytes()))
 
 
 def read_models(folder: Path) -> list[Model]:
@@ -211,7 +204,6 @@ def _others(folder: Path) -> Iterator[tuple[str, Callable[[Path], None]]]:
     for name, options in {
         "one view": {}, "all views": {"views": "all", "combine": "cotrain"}, "states": {"latent": 3},
         "none": {"latent": "none"}, "joint": {"views": "all", "combine": "joint"},
-        "dual": {"views": "iob2,ioe1", "combine": "dual"},
     }.items():  # fmt: skip
         made = Classifier(template=parse(CLASSIFIER), types=1, passes=2, **options)  # type: ignore[arg-type]
         yield f"classifier, {name}", made.fit(*CLASSIFIED).save

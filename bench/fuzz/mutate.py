@@ -39,18 +39,18 @@ LINES = (
 )  # fmt: skip
 
 
-def built(arrays: Arrays, meta: Any, *, checksum: bool = True, version: str = "2") -> bytes:
+def built(arrays: Arrays, meta: Any, *, checksum: bool = True) -> bytes:
     """A model file, written without any of the checks of `model_file.save`."""
-    return assembled(*described(arrays, meta, checksum=checksum, version=version))
+    return assembled(*described(arrays, meta, checksum=checksum))
 
 
-def described(arrays: Arrays, meta: Any, *, checksum: bool = True, version: str = "2") -> tuple[dict[str, Any], bytes]:
+def described(arrays: Arrays, meta: Any, *, checksum: bool = True) -> tuple[dict[str, Any], bytes]:
     """The header and the data of a model file."""
     placed = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     text = json.dumps(meta, separators=(",", ":"))
     parts = [np.ascontiguousarray(array).tobytes() for _, array in placed]
     data = b"".join(parts)
-    about = {"format": "palmette", "version": version, "meta": text}
+    about = {"format": "palmette", "version": "2", "meta": text}
     if checksum:
         about["crc32"] = f"{zlib.crc32(data, zlib.crc32(text.encode())):08x}"
     header: dict[str, Any] = {"__metadata__": about}
@@ -190,7 +190,7 @@ def change_metadata(model: Model, rng: Rng, other: Model) -> bytes:
         meta = meta | {one_of(rng, list(meta)): nested(int(one_of(rng, (50, 300))))}
     for _ in range(int(rng.choice((1, 1, 1, 2, 3)))):
         meta = changed_json(meta, rng) if meta else meta
-    return built(model.arrays, meta, version=one_of(rng, ("1", "2")))
+    return built(model.arrays, meta)
 
 
 # --- arrays -------------------------------------------------------------------------------------------------

@@ -17,12 +17,12 @@ from palmette.data.items import corpus_from_items
 from palmette.data.treebank import treebank_from_sentences
 from palmette.errors import ModelError, PalmetteError
 from palmette.estimators.retag import retagged
+from palmette.pipeline.inspection import pipeline_inspection, print_pipeline_inspection
 from palmette.reports.classification import classifier_inspection, print_classifier
 from palmette.reports.console import OutputConsole
 from palmette.reports.explanation import explanation, print_explanation
 from palmette.reports.inspection import inspection, print_inspection
 from palmette.reports.parser_inspection import parser_inspection, print_parser_inspection
-from palmette.reports.pipeline_inspection import pipeline_inspection, print_pipeline_inspection
 from palmette.structures.chain.explain import explain
 
 Step = Callable[[], object]

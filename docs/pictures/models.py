@@ -20,9 +20,10 @@ from palmette import (
 )
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.schemes import spans
-from palmette.datasets import synthetic
-from palmette.evaluation.comparison import SystemLabels, SystemOutputs, compare
+from palmette.evaluation.comparison import compare
+from palmette.evaluation.rivals import SystemLabels, SystemOutputs, label_rivals
 from palmette.evaluation.significance import Interval
+from palmette.lab.synth import synthetic
 from palmette.reports.inspection import transition_table
 from pictures.beams import cuts_record
 from pictures.curves import tagging_data
@@ -229,12 +230,13 @@ def intervals() -> dict[str, Any]:
         numbered(tagger.predict(words((X, y))[0] if name == "words alone" else X)) for name, tagger in systems.items()
     ]
     outputs = SystemOutputs.of(list(systems), corpus_from_items(X).corpus, numbered(y), guesses)
-    found = compare(outputs)
+    found = compare(label_rivals(outputs))
     rows = []
     for k, system in enumerate(found.systems):
-        difference = None if k == 0 else found.pairs[k - 1].f1
+        difference = None if k == 0 else found.pairs[k - 1].differences["f1"]
         rows.append({
-            "name": system.name, "score": 100 * system.f1, "interval": _ends(system.f1_interval),
+            "name": system.name, "score": 100 * system.metrics["f1"].value,
+            "interval": _ends(system.metrics["f1"].interval),
             "difference": None if difference is None else 100 * difference.value,
             "difference_interval": [] if difference is None else _ends(difference.interval),
             "p": None if difference is None else difference.p,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
+    from palmette.connect.annotations.files import read_documents, write_documents
     from palmette.data.analysed import ParsedSentence, TaggedSentence
-    from palmette.data.annotations.document import Document, TextSpan
-    from palmette.data.annotations.files import read_documents, write_documents
     from palmette.data.candidate import Candidate
     from palmette.data.convert import Conversion, convert_file
+    from palmette.data.document import Document, TextSpan
     from palmette.data.formats.conllu import read_treebank
     from palmette.data.formats.spec import FormatSpec
     from palmette.data.labels.convert import convert_labels
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from palmette.datasets.demo import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
     from palmette.estimators.check import check
     from palmette.estimators.classifier import Classifier
-    from palmette.estimators.hmm import HMM
-    from palmette.estimators.language_model import LanguageModel
     from palmette.estimators.linear_classifier import LinearClassifier
     from palmette.estimators.parser import Parser
     from palmette.estimators.pick import pick, pick_file
     from palmette.estimators.retag import jackknife
     from palmette.estimators.tagger import Tagger
+    from palmette.lab.hmm.estimator import HMM
+    from palmette.lab.lm.language_model import LanguageModel
     from palmette.options.learners import *  # noqa: F403
     from palmette.options.search import Beam, Viterbi
     from palmette.options.states import LabelHistory, Latent, Plain
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 # Where the public names are defined: imported on first use, so that nothing waits for Numba without need
 _MODULES = {
     "data.analysed": ("ParsedSentence", "TaggedSentence"),
-    "data.annotations.document": ("Document", "TextSpan"),
-    "data.annotations.files": ("read_documents", "write_documents"),
+    "data.document": ("Document", "TextSpan"),
+    "connect.annotations.files": ("read_documents", "write_documents"),
     "data.candidate": ("Candidate",),
     "data.convert": ("Conversion", "convert_file"),
     "data.formats.conllu": ("read_treebank",),
@@ -50,8 +50,8 @@ _MODULES = {
     "datasets.demo": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),
     "estimators.check": ("check",),
     "estimators.classifier": ("Classifier",),
-    "estimators.hmm": ("HMM",),
-    "estimators.language_model": ("LanguageModel",),
+    "lab.hmm.estimator": ("HMM",),
+    "lab.lm.language_model": ("LanguageModel",),
     "estimators.linear_classifier": ("LinearClassifier",),
     "estimators.parser": ("Parser",),
     "estimators.pick": ("pick", "pick_file"),

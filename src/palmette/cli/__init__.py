@@ -13,105 +13,75 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from palmette import __version__
+from palmette.data.kinds import KINDS, TAGGER, VERBS, Kind
 from palmette.errors import PalmetteError, UsageError, for_command_line
 
 if TYPE_CHECKING:
     from palmette.cli.command import Command
 
 ABOUT = "structured prediction on CPUs (taggers, parsers, classifiers)"
-# What is typed -> (module:class, one line of help)
-COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("demo:Demo", "Train and show a tagger on a small included corpus."),
-    "train": ("train:Train", "Train a tagger from a labelled file."),
-    "tag": ("tag:Tag", "Tag a file, standard input or a typed sentence with a model."),
-    "eval": ("eval:Eval", "Score a tagger on gold labels, or a file that has gold and guess."),
-    "calibrate": ("calibrate:Calibrate", "Fit a temperature, so that confidences are probabilities."),
-    "compact": ("compact:Compact", "Make a model small: weights of 8 bits, fewer attributes."),
-    "compare": ("compare:Compare", "Compare taggers, outputs or learners, with significance tests."),
-    "tune": ("tune:Tune", "Search for the options of a tagger that suit some data."),
-    "inspect": ("inspect:Inspect", "Show a model: settings, training log, strongest weights."),
-    "explain": ("explain:Explain", "Compare the best labels of a sentence with the runner-up."),
-    "plot": ("plot:Plot", "Draw a model: learning curve, transitions, strongest weights."),
-    "trellis": ("trellis:DrawTrellis", "Draw the search of a sentence: scores, best path, runner-up."),
-    "page": ("page:Page", "Write a page about a model: searches, reasons, errors, weights."),
-    "convert": ("convert:Convert", "Convert data (format, tags, encoding), or another tool's model."),
-    "check": ("check:Check", "Look at labelled data before training: mistakes, duplicates, noise."),
-    "pick": ("pick:Pick", "Pick the sentences most worth annotating, by a model's uncertainty."),
-    "serve": ("serve:Serve", "Serve models over HTTP, for programs and in a page."),
-    "features": ("features:Features", "Print a named template set, or check a template file."),
-    "pipeline train": ("pipeline.train:TrainPipeline", "Train a pipeline from a treebank: text in, trees out."),
-    "pipeline run": ("pipeline.run:RunPipeline", "Run a text through a pipeline: words, tags, lemmas, trees."),
-    "pipeline eval": ("pipeline.eval:EvalPipeline", "Score a pipeline on a treebank by the CoNLL 2018 metrics."),
-    "pipeline inspect": ("pipeline.inspect:InspectPipeline", "Show a pipeline: components, sizes, scores, settings."),
-    "pipeline extract": ("pipeline.extract:ExtractComponent", "Take components out into a model file of their own."),
-    "pipeline replace": ("pipeline.replace:ReplaceComponent", "Put a component of another model into a pipeline."),
-    "parser train": ("parser.train:TrainParser", "Train a dependency parser from a treebank."),
-    "parser parse": ("parser.parse:Parse", "Parse a file, standard input or a typed sentence."),
-    "parser eval": ("parser.eval:EvalParser", "Score a parser on gold trees, or one CoNLL-U file against another."),
-    "parser inspect": ("parser.inspect:InspectParser", "Show a parser: settings, training log, actions, templates."),
-    "parser compare": ("parser.compare:CompareParsers", "Compare parsers or parsed files, with significance tests."),
-    "parser compact": ("parser.compact:CompactParser", "Make a parser small, and report what is lost."),
-    "parser features": ("parser.features:ParserFeatures", "Print a template set of the parser, or check a file."),
-    "classifier train": ("classifier.train:TrainClassifier", "Train a classifier of sentences."),
-    "classifier classify": ("classifier.classify:Classify", "Classify sentences of a file or standard input."),
-    "classifier eval": ("classifier.eval:EvalClassifier", "Score a classifier on labelled sentences."),
-    "classifier inspect": ("classifier.inspect:InspectClassifier", "Show a classifier: settings, strongest weights."),
-    "classifier compare": (
-        "classifier.compare:CompareClassifiers", "Compare classifiers on labelled sentences, with significance tests.",
-    ),
-    "classifier cues": (
-        "classifier.cues:Cues", "Check two corpora for cues: vocabulary, length, overlap.",
-    ),
-    "lm train": ("lm:TrainLanguageModel", "Train an n-gram language model from sentences."),
-    "lm score": ("lm:ScoreText", "Score text with a language model."),
-    "lm sample": ("lm:Sample", "Draw sentences from a language model."),
-    "hmm count": ("hmm:CountTables", "Count a hidden Markov model and write its probabilities as JSON."),
-    "hmm model": ("hmm:MakeModel", "Make a model file from the probabilities of a hidden Markov model."),
-    "synth": ("synth:Synth", "Draw labelled sequences with a known best accuracy."),
-    "warmup": ("warmup:Warmup", "Compile all kernels ahead of the first use."),
-    "doctor": ("doctor:Doctor", "Report versions, cache folder, threads and what is missing."),
-    "completion": ("completion:Completion", "Print or install shell completion for bash, zsh or fish."),
-}  # fmt: skip
-GROUPS = {
-    "pipeline": "Language pipelines, text to trees: train, run, eval, inspect, ...",
-    "parser": "Dependency parsers: train, parse, eval, inspect, compare, ...",
-    "classifier": "Sentence classifiers: train, classify, eval, inspect, compare, ...",
-    "lm": "Language models: train, score, sample.",
-    "hmm": "Tables of hidden Markov models: count, model.",
+# What `palmette --help` lists, and in which order: verbs that find the kind of a model by its file, and commands that
+# only one kind or none has. A row is (module:class, one line of help)
+SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "Models": {
+        "demo": ("cli.demo:Demo", "Train and show a tagger on a small included corpus."),
+        **{verb: TAGGER.commands[verb] for verb in ("train", "tag", "eval", "compare")},
+        "tune": ("tuning.command:Tune", "Search for the options of a tagger that suit some data."),
+        **{verb: TAGGER.commands[verb] for verb in ("calibrate", "compact")},
+        "serve": ("serve.command:Serve", "Serve models over HTTP, for programs and in a page."),
+    },
+    "Look inside": {
+        **{verb: TAGGER.commands[verb] for verb in ("inspect", "explain", "trellis")},
+        "page": ("serve.page.command:Page", "Write a page about a model: searches, errors, weights."),
+        "plot": ("cli.plot:Plot", "Draw a model: learning curve, transitions, weights."),
+        "features": TAGGER.commands["features"],
+    },
+    "Data": {
+        "check": ("cli.check:Check", "Look for mistakes in labelled data before training."),
+        "convert": ("cli.convert:Convert", "Convert data or the model of another tool."),
+        "pick": TAGGER.commands["pick"],
+        "synth": ("lab.synth.command:Synth", "Draw labelled sequences with a known best accuracy."),
+    },
+    "This installation": {
+        "doctor": ("cli.doctor:Doctor", "Report versions, how kernels run and what is missing."),
+        "completion": ("cli.completion:Completion", "Print or install completion for bash, zsh or fish."),
+    },
 }
-# The order in which `palmette --help` lists what has no group of its own
-SECTIONS = {
-    "Taggers": ("demo", "train", "tag", "eval", "compare", "tune", "calibrate", "compact", "serve"),
-    "Look inside": ("inspect", "explain", "trellis", "page", "plot", "features"),
-    "Data": ("check", "convert", "pick", "synth"),
-    "This installation": ("doctor", "warmup", "completion"),
-}
-# A verb for taggers that is given a model of another structure: the command of that structure
-OTHER_STRUCTURES = {
-    ("tag", "parse"): "parser parse", ("eval", "parse"): "parser eval", ("inspect", "parse"): "parser inspect",
-    ("compact", "parse"): "parser compact", ("compare", "parse"): "parser compare",
-    ("tag", "pipeline"): "pipeline run", ("eval", "pipeline"): "pipeline eval",
-    ("inspect", "pipeline"): "pipeline inspect",
-    ("tag", "classify"): "classifier classify",
-    ("eval", "classify"): "classifier eval", ("inspect", "classify"): "classifier inspect",
-    ("compare", "classify"): "classifier compare",
-}  # fmt: skip
-MODEL_VERBS = ("tag", "eval", "calibrate", "compact", "compare", "inspect", "explain", "trellis", "pick")
+LISTED = {name: row for rows in SECTIONS.values() for name, row in rows.items()}
+GROUPS = {name: kind for name, kind in KINDS.items() if kind is not TAGGER}
+
+
+def _group(kind: Kind) -> dict[str, tuple[str, str]]:
+    """The commands of a group: `parser parse`."""
+    return {f"{kind.name} {kind.spelled.get(verb, verb)}": row for verb, row in kind.commands.items()}
+
+
+# Everything that can be typed: the verbs and, for each kind, its own spelling of them
+COMMANDS = LISTED | {name: row for kind in GROUPS.values() for name, row in _group(kind).items()}
 
 
 def overview(group: str | None = None) -> str:
     """What `palmette --help` and `palmette parser --help` print."""
     if group is not None:
-        names = [name for name in COMMANDS if name.startswith(f"{group} ")]
-        rows = [f"  {name.partition(' ')[2]:11}{COMMANDS[name][1]}" for name in names]
+        rows = [f"  {name.partition(' ')[2]:11}{about}" for name, (_, about) in _group(GROUPS[group]).items()]
         head = f"Usage: palmette {group} COMMAND ...    (COMMAND --help lists its options)"
-        return f"{GROUPS[group]}\n\n{head}\n\n" + "\n".join(rows)
+        return f"{GROUPS[group].about}\n\n{head}\n\n" + "\n".join(rows)
     rows = []
     for title, members in SECTIONS.items():
-        rows += [title, *(f"  {name:11}{COMMANDS[name][1]}" for name in members), ""]
-    rows += ["Other structures", *(f"  {name:11}{about}" for name, about in GROUPS.items())]
+        rows += [title, *(f"  {name:17}{about}" for name, (_, about) in members.items()), ""]
+    rows.append("Of one kind of model only")
+    for kind in GROUPS.values():
+        own = {f"{kind.name} {verb}": row for verb, row in kind.commands.items() if verb not in LISTED}
+        rows += [f"  {name:17}{about}" for name, (_, about) in own.items()]
     head = "Usage: palmette COMMAND ...    (palmette COMMAND --help lists its options)"
-    return f"palmette {__version__}: {ABOUT}\n\n{head}\n\n" + "\n".join(rows) + "\n\nTwo minutes: palmette demo"
+    kinds = (
+        "Commands see from a model file what kind of model it is. To train, and where no\n"
+        f"model is given: --task {'|'.join(GROUPS)}, or the kind first,\n"
+        "as in `palmette parser train`. `palmette parser --help` lists what a kind has."
+    )
+    return (
+        f"palmette {__version__}: {ABOUT}\n\n{head}\n\n" + "\n".join(rows) + f"\n\n{kinds}\nTwo minutes: palmette demo"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -236,34 +206,48 @@ def find_command(given: Sequence[str]) -> tuple[str, list[str]]:
         )
         hint = f"; did you mean `palmette {near[0]}`?" if near else ""
         raise UsageError(f"there is no command `palmette {first}`{hint}\n  see `palmette --help`")
-    return _by_model(first, rest), rest
+    if first in VERBS or first in TAGGER.commands:
+        return _of_kind(first, rest)
+    return first, rest
 
 
-def _by_model(verb: str, rest: Sequence[str]) -> str:
-    """The command for the structure of the first model file among the words, if that is not a tagger."""
-    if verb not in MODEL_VERBS or "--help" in rest or "-h" in rest:
-        return verb
-    for word in rest:
+def _of_kind(verb: str, rest: list[str]) -> tuple[str, list[str]]:
+    """The command for a kind of model, which --task names or the first model file among the words shows."""
+    for k, word in enumerate(rest):
+        flag, equals, name = word.partition("=")
+        if flag == "--task":
+            name = name if equals else "".join(rest[k + 1 : k + 2])
+            if name not in KINDS:
+                raise UsageError(f"--task {name}: choose {', '.join(KINDS)}")
+            kind = KINDS[name]
+            if verb in kind.refuses:
+                raise UsageError(f"`palmette {verb}` does not take {kind.words}: {kind.refuses[verb]}")
+            if verb not in kind.commands:
+                raise UsageError(f"`palmette {verb}` is the same for all kinds of models: leave --task out")
+            return _spelling(kind, verb), rest[:k] + rest[k + (1 if equals else 2) :]
+    for word in rest if verb != "train" else ():
         if not word.startswith("-") and os.path.isfile(word):
-            from palmette.data.model_file import peek_task  # imports NumPy, which `--help` does not wait for
+            from palmette.data.model_file import peek_kind  # imports NumPy, which `--help` does not wait for
 
-            task = peek_task(word)
-            if task in ("chain", None):
-                continue
-            if (verb, task) in OTHER_STRUCTURES:
-                return OTHER_STRUCTURES[verb, task]
-            kind = {"parse": "parser", "classify": "classifier", "lm": "language model"}.get(task, task)
-            group = {"parse": "parser", "classify": "classifier"}.get(task, task)
-            raise UsageError(f"{word} is a {kind}, and `palmette {verb}` is for taggers; see `palmette {group} --help`")
-    return verb
+            kind = peek_kind(word)
+            if kind is not TAGGER:
+                kind.check(verb, word)
+                return _spelling(kind, verb), rest
+    return verb, rest
+
+
+def _spelling(kind: Kind, verb: str) -> str:
+    """The name of the command for a kind; the verb's own if that is for all kinds."""
+    if kind is TAGGER or verb not in kind.commands:
+        return verb
+    return f"{kind.name} {kind.spelled.get(verb, verb)}"
 
 
 def load_command(name: str) -> type[Command]:
     """The class of a command."""
-    from importlib import import_module
+    from palmette.lazy import loaded
 
-    module, _, made = COMMANDS[name][0].partition(":")
-    command: type[Command] = getattr(import_module(f"palmette.cli.{module}"), made)
+    command: type[Command] = loaded(COMMANDS[name][0])
     command.path = name
     return command
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING, Any
-
-from palmette.cli.command import Command, JsonOptions
-from palmette.cli.common import HelperOptions, format_spec, is_model, names_of
-from palmette.cli.output import print_json
+from palmette.cli.common import HelperOptions, format_spec, names_of
+from palmette.cli.comparing import Comparing, systems_and_gold
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
+from palmette.lazy import loaded
 from palmette.options.chain import TaggerOptions
-from palmette.options.declare import OptionError, option
+from palmette.options.declare import option
 
-if TYPE_CHECKING:
-    from palmette.evaluation.comparison import CompareOptions
-
+LEARNERS = "lab.ablation_command:compare_learners"
 # Options of a tagger that hold for all learners of a comparison
 SHARED = ("dev-share", "template", "features", "passes", "order", "min-count")
 
 
-class Compare(HelperOptions, JsonOptions, Command):
+class Compare(HelperOptions, Comparing):
     """Compare taggers, outputs or learners on the same gold, with significance tests. JSON has all pairs, and figures
     as fractions of 1."""
 
@@ -64,18 +59,13 @@ class Compare(HelperOptions, JsonOptions, Command):
     differences: int | None = option(
         default=None, group="output", help="Sentences to show on which the systems differ (default: 5)."
     )
-    rounds: int = option(default=10_000, low=1, group="output", help="Rounds of bootstrap and randomisation.")
-    seed: int = option(default=1, low=0, group="output", help="Seed of bootstrap and randomisation.")
 
     def run(self) -> None:
-        from palmette.evaluation.comparison import CompareOptions
-
-        options = CompareOptions(self.rounds, self.seed, self.json, 5 if self.differences is None else self.differences)
         self._check()
         if self.train is None:
-            self._compare_outputs(options)
+            self._compare_outputs()
         else:
-            self._compare_learners(self.train, options)
+            loaded(LEARNERS)(self, self.train)
 
     def _check(self) -> None:
         common = self.params(TaggerOptions)
@@ -90,65 +80,14 @@ class Compare(HelperOptions, JsonOptions, Command):
         if self.dev is not None and "dev_share" in common:
             raise UsageError("give --dev or --dev-share, not both")
 
-    def _compare_outputs(self, options: CompareOptions) -> None:
+    def _compare_outputs(self) -> None:
         from palmette.cli.system_outputs import system_outputs
-        from palmette.evaluation.comparison import compare
-        from palmette.reports.comparison import print_comparison
-        from palmette.reports.meter import Meter
+        from palmette.evaluation.rivals import label_rivals
 
-        files = list(self.files or ())
-        gold = self.gold if self.gold is not None or not files else files.pop()
-        if gold is None or len(files) < 2:
-            raise UsageError("give two or more models or tagged files, and then the gold file")
-        if "-" in (gold, *files):
-            raise UsageError("compare reads files, not standard input")
-        if is_model(gold):
-            raise UsageError(f"{gold} is a model: the gold file comes last")
-        meter = Meter(self.quiet)
-        spec = format_spec(self.params(FormatSpec))
+        files, gold = systems_and_gold(self.files, self.gold, "models or tagged files")
         systems = dict(zip(names_of(files), files, strict=True))
-        outputs = system_outputs(systems, gold, spec, self.helpers(self.quiet), self.quiet)
-        found = compare(outputs, options, meter.tell)
-        meter.clear()
-        if self.json:
-            import msgspec
-
-            print_json({"gold": gold, "files": files} | msgspec.to_builtins(found))
-        else:
-            print_comparison(found, gold)
-
-    def _compare_learners(self, train: str, options: CompareOptions) -> None:
-        from palmette.cli.system_outputs import labelled
-        from palmette.data.formats.registry import read_corpus
-        from palmette.estimators.ablation import Material, ablate, parse_learners
-        from palmette.reports.comparison import print_ablation, use_of_dev
-        from palmette.reports.meter import Meter
-
-        assert self.gold is not None
-        learners = parse_learners(self.learners or [])
-        if len(learners) < 2:
-            raise UsageError("--learners: two or more, to be compared")
-        common = self.params(TaggerOptions)
-        for learner in learners:
-            learner.tagger(common, 1)
-        if "passes" in common and all("passes" in learner.unused() for learner in learners):
-            raise OptionError("passes", "no learner has any; L-BFGS has iterations, as in --learners crf:iterations=50")
         spec = format_spec(self.params(FormatSpec))
-        data = Material(
-            labelled(read_corpus(train, spec), train),
-            None if self.dev is None else labelled(read_corpus(self.dev, spec), self.dev),
-            labelled(read_corpus(self.gold, spec), self.gold),
-        )
-        meter = Meter(self.quiet)
-        for handler in logging.getLogger("palmette").handlers:
-            handler.addFilter(meter.shows)
-        found = ablate(learners, data, common, range(1, (self.seeds or 3) + 1), options, meter)
-        meter.clear()
-        note = use_of_dev(self.dev, common.get("dev_share"), self.gold)
-        if self.json:
-            import msgspec
-
-            about: dict[str, Any] = {"train": train, "dev": self.dev, "gold": self.gold, "use_of_dev": note}
-            print_json(about | {"common": common} | msgspec.to_builtins(found))
-        else:
-            print_ablation(found, note)
+        self.show(
+            lambda: label_rivals(system_outputs(systems, gold, spec, self.helpers(self.quiet), self.quiet)),
+            gold, {"gold": gold, "files": files}, self.differences,
+        )  # fmt: skip

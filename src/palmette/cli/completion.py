@@ -244,7 +244,7 @@ def fish_script(table: Mapping[str, Entry]) -> str:
 
     lines = [FISH.rstrip("\n")]
     for name in [*(name for name in table if " " not in name), *_groups(table)]:
-        about = GROUPS.get(name) or COMMANDS[name][1]
+        about = GROUPS[name].about if name in GROUPS else COMMANDS[name][1]
         lines.append(f"complete -c palmette -n '__palmette_words 1' -f -a {name} -d {_quoted(about)}")
     for group, verbs in _groups(table).items():
         for verb in verbs:

@@ -134,7 +134,8 @@ def _train(console: Console, kind: str, data: Path, target: str, quiet: bool) ->
 def _show_scores(console: Console, pos: Tagger, chunk: Tagger, data: Path) -> None:
     from palmette import FormatSpec
     from palmette.data.formats.registry import read_corpus
-    from palmette.reports.evaluation import figures_table
+    from palmette.evaluation.scores import by_name
+    from palmette.reports.scores import part_table
 
     console.print("\n[bold]3. How good are they on 80 sentences that they have never seen?[/bold]")
     tags = pos.evaluate(read_corpus(data / "test.txt", FormatSpec(label="1", columns=("0",))))
@@ -146,7 +147,7 @@ def _show_scores(console: Console, pos: Tagger, chunk: Tagger, data: Path) -> No
         f"{tags.unseen_tokens} words that were not in the training data)"
     )
     console.print(f"chunks F1 {100 * spans.f1:.1f}, tokens {100 * spans.accuracy:.1f}% right")
-    console.print(figures_table(spans.by_type, 6))
+    console.print(part_table(by_name("", spans.by_type, 6)))
 
 
 def _show_learnt(console: Console, chunk: Tagger) -> None:

@@ -193,9 +193,10 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, ThreadOpti
 
             _print_json(found.to_dict() | {"errors": msgspec.to_builtins(mistakes)}, tagged.calibrated)
             return
-        from palmette.reports.evaluation import print_scores
+        from palmette.reports.scores import print_mistakes, print_scores
 
-        print_scores(found, mistakes, words, offset)
+        print_scores(found)
+        print_mistakes(mistakes, words, offset)
         if tagged.calibrated is not None:
             from palmette.reports.reliability import print_reliability
 

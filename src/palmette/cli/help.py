@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from palmette.cli.command import Command, Flag
+from palmette.data.kinds import KINDS
 from palmette.options.declare import Option
 
 COLUMN = 26  # where descriptions begin
@@ -41,6 +42,9 @@ def command_help(command: type[Command], words: Sequence[str] = (), *, everythin
         parts.append(f"{title}\n" + "\n".join(_row(option, short and title == "Options") for option in group))
     if short:
         parts.append(_further(command, flags, chosen))
+    others = [name for name, kind in KINDS.items() if command.path in kind.commands and name != "tagger"]
+    if others:
+        parts.append(_wrapped(f"Other kinds: palmette {command.path} --task {'|'.join(others)} --help"))
     return "\n\n".join(parts)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from palmette.data.files import check_apart, is_standard, peek
 from palmette.errors import DataError
 
 if TYPE_CHECKING:
@@ -18,10 +19,8 @@ def check_paths(command: Command) -> bool:
     Returns whether the command writes files."""
     named = list(command.paths())
     outputs = [(option, file) for option, file in named if option.path in ("output", "model")]
-    if not any(file != "-" for _, file in outputs):
+    if all(is_standard(file) for _, file in outputs):
         return any(option.path == "folder" for option, _ in named)
-    from palmette.data.files import check_apart
-
     inputs = [file for option, file in named if option.path == "input" and option.name not in command.updates]
     check_apart([file for _, file in outputs], inputs)
     for option, file in outputs:
@@ -32,27 +31,17 @@ def check_paths(command: Command) -> bool:
 
 def check_replaced(command: Command, output: str) -> None:
     """Raise DataError if a model would replace a file that is not a model and not empty, unless --force is given."""
-    if getattr(command, "force", False) or _is_same_kind(command, output):
+    if getattr(command, "force", False) or not os.path.isfile(output) or _of_another_tool(command, output):
         return
     from palmette.data.model_file import peek_task
 
-    if os.path.isfile(output) and os.path.getsize(output) and peek_task(output) is None:
+    if os.path.getsize(output) and peek_task(output) is None:
         hint = "choose another name, or replace it with --force"
         raise DataError("exists and is not a Palmette model", file=output, hint=hint)
 
 
-def _is_same_kind(command: Command, output: str) -> bool:
+def _of_another_tool(command: Command, output: str) -> bool:
     """Whether the format of another tool is written over a model of that format."""
-    from palmette.structures.lm.arpa import is_arpa_name
-
-    if not os.path.isfile(output):
-        return True
-    if output.lower().endswith(CRFSUITE):
-        from palmette.data.files import peek
-
-        return peek(output, lambda data: len(data) >= len(MARK)).startswith(MARK)
-    if getattr(command, "arpa", False) or (hasattr(command, "arpa") and is_arpa_name(output)):
-        from palmette.structures.lm.arpa import begins_as_arpa
-
-        return begins_as_arpa(output)
-    return False
+    if not output.lower().endswith(CRFSUITE):
+        return command.writes_over(output)
+    return peek(output, lambda data: len(data) >= len(MARK)).startswith(MARK)

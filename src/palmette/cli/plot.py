@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from palmette.cli.command import Command, OutputOptions
 from palmette.errors import UsageError
 from palmette.options.declare import option
-
-if TYPE_CHECKING:
-    from palmette.estimators.base import Estimator
 
 # As in reports/plots.py, which `--help` does not import
 PICTURES = ("curve", "transitions", "weights")
@@ -34,23 +29,14 @@ class Plot(OutputOptions, Command):
 
     def run(self) -> None:
         self._check()
-        from palmette.data.model_file import check_output
+        from palmette.data.model_file import check_output, load_any
         from palmette.reports.plots import picture_format, plot, save_figure
 
         check_output(self.output)
         picture_format(self.output)
-        figure = plot(_loaded(self.model), self.what, labels=self.label, top=self.top, title=self.model)
+        figure = plot(load_any(self.model, "plot"), self.what, labels=self.label, top=self.top, title=self.model)
         save_figure(figure, self.output)
 
     def _check(self) -> None:
         if self.what != "weights" and (self.label or self.top != type(self).__options__["top"].default):
             raise UsageError("--label and --top choose the weights to draw: add --what weights")
-
-
-def _loaded(path: str) -> Estimator:
-    """A model of any structure."""
-    from palmette import Classifier, Parser, Tagger
-    from palmette.data.model_file import peek_task
-
-    task = peek_task(path)
-    return Parser.load(path) if task == "parse" else Classifier.load(path) if task == "classify" else Tagger.load(path)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from palmette.data.corpus import Corpus
     from palmette.data.formats.spec import FormatSpec
     from palmette.estimators.tagger import Tagger
-    from palmette.evaluation.comparison import SystemLabels, SystemOutputs
+    from palmette.evaluation.rivals import SystemLabels, SystemOutputs
 
 
 def system_outputs(
@@ -21,7 +21,7 @@ def system_outputs(
     """The labels that all systems give to the gold file. Each model reads gold as it read its training data; outputs
     look like what the first model reads. systems: files by name."""
     from palmette.data.formats.registry import read_corpus
-    from palmette.evaluation.comparison import SystemLabels, SystemOutputs
+    from palmette.evaluation.rivals import SystemLabels, SystemOutputs
     from palmette.structures.chain.files import with_columns
 
     names, files = list(systems), list(systems.values())

@@ -24,8 +24,8 @@ from palmette.kernels.io import columns as kernels
 from palmette.options.spelling import spelt
 
 if TYPE_CHECKING:
-    from palmette.data.annotations.document import Document
-    from palmette.data.annotations.notes import Notes
+    from palmette.data.document import Document
+    from palmette.data.notes import Notes
 
 
 class Column(msgspec.Struct, eq=False, dict=True):

@@ -198,16 +198,17 @@ def check_output(path: FilePath) -> None:
     Call it before a long training, not after it.
     """
     name = os.fspath(path)
-    if not _is_standard(name):
+    if not is_standard(name):
         _target(name)
 
 
 def check_apart(outputs: Iterable[FilePath], inputs: Iterable[FilePath]) -> None:
     """Raise UsageError if an output is the same file as an input or as another output, also by links.
 
-    Call it before anything is read: a file that is replaced by its own result is lost.
+    Call it before anything is read: a file that is replaced by its own result is lost. An input that is a folder, or
+    annotations of brat, stands for all files that are read with it.
     """
-    read = {_identity(name, 0): name for name in (str(os.fspath(each)) for each in inputs)}
+    read = {_identity(name, 0): name for each in inputs for name in _read_with(str(os.fspath(each)))}
     written: dict[object, str] = {}
     for each in outputs:
         name = os.fspath(each)
@@ -222,16 +223,26 @@ def check_apart(outputs: Iterable[FilePath], inputs: Iterable[FilePath]) -> None
         written[found] = name
 
 
+def _read_with(name: str) -> Iterator[str]:
+    """The files that are read under a name: those of a folder, and the text that belongs to annotations."""
+    yield name
+    if os.path.isdir(name):
+        for folder, _, files in os.walk(name):
+            yield from (os.path.join(folder, file) for file in files)
+    elif name.endswith(".ann"):
+        yield f"{name.removesuffix('.ann')}.txt"
+
+
 def _identity(name: str, standard: int | None) -> object:
     """What tells whether two names are the same file: device and inode, or the path of a file that does not exist.
 
     None for folders, devices, pipes, and `-`, unless `standard` is the descriptor of a redirected file."""
     try:
-        if _is_standard(name) and standard is None:
+        if is_standard(name) and standard is None:
             return None
-        found = os.fstat(standard) if standard is not None and _is_standard(name) else os.stat(name)
+        found = os.fstat(standard) if standard is not None and is_standard(name) else os.stat(name)
     except (OSError, ValueError):
-        return None if _is_standard(name) else os.path.realpath(name.replace("\0", ""))
+        return None if is_standard(name) else os.path.realpath(name.replace("\0", ""))
     return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
@@ -245,7 +256,7 @@ def write_whole(path: FilePath, *, sync: bool = False) -> Iterator[BinaryIO]:
     Standard output, devices and pipes get their bytes at once, and keep those written before an error.
     """
     name = os.fspath(path)
-    if _is_standard(name):
+    if is_standard(name):
         with _standard_output() as out:
             yield out
         return
@@ -260,7 +271,8 @@ def write_whole(path: FilePath, *, sync: bool = False) -> Iterator[BinaryIO]:
         yield out
 
 
-def _is_standard(name: str) -> bool:
+def is_standard(name: str) -> bool:
+    """Whether a name is that of standard output."""
     # /dev/stdout may be a plain file that the shell has opened, which must not be replaced or truncated.
     return name in ("-", "/dev/stdout")
 

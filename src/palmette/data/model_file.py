@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palmette.data import files
+from palmette.data.kinds import BY_TASK, TAGGER, Kind, how_to_use
 from palmette.data.model_header import (
     AGAIN,
     DTYPES,
@@ -55,7 +56,6 @@ from palmette.data.model_header import (
     parse_object,
     read_header,
 )
-from palmette.data.model_kinds import KINDS, how_to_use
 from palmette.errors import DataError, ModelError
 from palmette.kernels.core.aligned import aligned_zeros
 
@@ -81,6 +81,19 @@ def peek_task(path: files.FilePath) -> str | None:
         return str(json.loads(metadata["meta"])["task"]) if metadata["format"] == FORMAT else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def peek_kind(path: files.FilePath) -> Kind:
+    """The kind of a model file by its header, unchecked. Anything else is a model of another tool, which are taggers,
+    or their loader says what it is."""
+    return BY_TASK.get(peek_task(path) or "", TAGGER)
+
+
+def load_any(path: files.FilePath, verb: str, *, copy: bool = False) -> Any:
+    """The estimator of a model file of whatever kind; UsageError if its kind does not have the verb."""
+    kind = peek_kind(path)
+    kind.check(verb, files.shown(path))
+    return kind.loads.load(path, copy=copy) if copy else kind.loads.load(path)
 
 
 def save(
@@ -249,9 +262,9 @@ def check_task(meta: Mapping[str, Any], task: str, file: str) -> None:
     found = meta.get("task")
     if found == task:
         return
-    if isinstance(found, str) and found in KINDS:
-        raise ModelError(f"{KINDS[found].name}, not {KINDS[task].name}", file=file, hint=how_to_use(found, task))
-    raise ModelError(f"a model for the task {brief(str(found))}, not {KINDS[task].name}", file=file)
+    if isinstance(found, str) and found in BY_TASK:
+        raise ModelError(f"{BY_TASK[found].words}, not {BY_TASK[task].words}", file=file, hint=how_to_use(found, task))
+    raise ModelError(f"a model for the task {brief(str(found))}, not {BY_TASK[task].words}", file=file)
 
 
 def read_metadata(meta: Any, kind: type[T], what: str, file: str) -> T:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from palmette.data.model_kinds import how_to_make
+from palmette.data.kinds import how_to_make
 from palmette.errors import ModelError
 
 FORMAT = "palmette"
@@ -148,9 +148,15 @@ def checked_metadata(value: Any, file: str) -> dict[str, str]:
     version = value.get("version", "")
     if not (version.isascii() and version.isdigit() and len(version) < 10 and int(version) > 0):
         damaged("its format version is not a number", file)
+    if int(version) < VERSION:
+        raise ModelError(
+            f"made by an older palmette (format {int(version)}, this one reads format {VERSION})",
+            file=file,
+            hint="train the model again, or load and save it with palmette 0.2.0",
+        )
     if int(version) > VERSION:
         raise ModelError(
-            f"made by a newer palmette (format {int(version)}, this one reads up to {VERSION}): upgrade",
+            f"made by a newer palmette (format {int(version)}, this one reads format {VERSION}): upgrade",
             file=file,
             hint="pip install --upgrade palmette",
         )

@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from palmette.data.annotations.notes import Notes
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath, shown
 from palmette.data.formats.columns import ColumnParser
 from palmette.data.formats.ragged import RaggedRow
 from palmette.data.formats.registry import CheckedParser, read_corpus
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
+from palmette.data.notes import Notes
 from palmette.data.text import read_text
 from palmette.errors import DataError, UsageError
 from palmette.estimators.label_noise import Progress, doubtful_labels, label_doubts

@@ -37,9 +37,10 @@ class Compacting:
         return self.compact_corpus(None if X is None else self._corpus(X, y), most_loss)
 
     def compact_corpus(self, dev: Corpus | None, most_loss: float = 0.05) -> CompactReport:
-        """Make the model small, with a labelled corpus to measure the loss; see `compact`."""
+        """Make the model small, measured and calibrated on a labelled corpus; see `compact`."""
         from palmette.evaluation.scores import score
         from palmette.structures.chain.compact import Found, compact_chain
+        from palmette.training.chain.calibration import calibrate_on_dev
 
         if not 0 <= most_loss <= 100:
             raise OptionError("most_loss", f"{most_loss} is not a number of points between 0 and 100")
@@ -51,14 +52,14 @@ class Compacting:
             self.model_ = model
             gold, guess, labels = self.gold_and_guess(dev)
             found = score(gold, guess, dev.offset, labels, scheme=unseen_scheme(full.scheme), known=self.certain(dev))
-            if found.f1 is None:
-                return Found(found.accuracy, guess, found.tokens)
-            return Found(found.f1, guess, sum(row.gold for row in found.by_type.values()))
+            units = found.tokens if found.f1 is None else sum(row.gold for row in found.by_type.values())
+            return Found(found.main().value, guess, units)
 
         try:
             small, report = compact_chain(full, None if dev is None else trial, most_loss)
         except BaseException:
             self.model_ = full
             raise
-        self.model_ = small
+        self.model_ = small.changed(meta=dict(small.meta))
+        calibrate_on_dev(self.model_, dev)  # the temperature of the full model does not fit other weights
         return report

@@ -8,14 +8,14 @@ words in the same sentences. Only NumPy, no compiled code.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 
-from palmette.display import drawn_by
 from palmette.errors import DataError, counted
+from palmette.evaluation.record import FIGURES, Cell, Main, Part, Scores, Strong, figure_cells
 from palmette.evaluation.significance import Tally
 from palmette.evaluation.tokens import Figures, figures, sentence_sums
 
@@ -71,8 +71,8 @@ class Arcs(msgspec.Struct, frozen=True):
     uas: float
 
 
-class AttachmentScores(msgspec.Struct, frozen=True):
-    """Fractions of 1."""
+class AttachmentScores(Scores, frozen=True):
+    """Scores of trees."""
 
     words: int
     sentences: int
@@ -85,15 +85,35 @@ class AttachmentScores(msgspec.Struct, frozen=True):
     by_relation: dict[str, Arcs]
     by_length: dict[str, Arcs]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain dicts, lists and numbers, ready for JSON."""
-        return msgspec.to_builtins(self)
+    told = ("words", "sentences", "uas", "las", "clas")
 
-    def __repr__(self) -> str:
-        figures = f"uas={self.uas:.4f}, las={self.las:.4f}, clas={self.clas:.4f}"
-        return f"AttachmentScores(words={self.words}, sentences={self.sentences}, {figures})"
+    def main(self) -> Main:
+        return Main("LAS", self.las)
 
-    _repr_html_ = drawn_by("notebook_scores:attachment")
+    def headline(self) -> str:
+        return (
+            f"{counted(self.words, 'word')}, {counted(self.sentences, 'sentence')}; "
+            f"trees without an error: {100 * self.trees:.2f}%"
+        )
+
+    def parts(self) -> Iterator[Part]:
+        """Totals with punctuation and without, then relations and lengths of arcs."""
+        everything: tuple[Cell, ...] = ("all words", *map(Strong, (self.uas, self.las, self.clas)), self.words)
+        rest = self.no_punctuation
+        without: tuple[Cell, ...] = ("without punctuation", rest.uas, rest.las, "", rest.words)
+        yield Part("", ("", "UAS", "LAS", "CLAS", "words"), (everything, without))
+        ordered = dict(sorted(self.by_relation.items(), key=lambda item: -item[1].labelled.gold))
+        yield _arcs("by relation: labelled arcs, and the share of heads found (UAS)", ordered)
+        yield _arcs("by length of the arc in words", self.by_length)._replace(folded=True)
+
+
+def _arcs(title: str, rows: Mapping[str, Arcs], most: int = 40) -> Part:
+    heads, cells = ["", *FIGURES], []
+    heads.insert(4, "UAS")
+    for name, found in list(rows.items())[:most]:
+        figures = figure_cells(found.labelled)
+        cells.append((name, *figures[:3], found.uas, *figures[3:]))
+    return Part(title, heads, cells, max(0, len(rows) - most))
 
 
 class Compared(NamedTuple):

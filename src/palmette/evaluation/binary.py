@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 
-from palmette.display import drawn
+from palmette.evaluation.record import Cell, Main, Part, Scores
 
 
-class BinaryScores(NamedTuple):
-    """Fractions of 1. `auc` is the probability that a positive scores above a negative (a tie counts half); None if one
-    of the classes has no sentence."""
+class BinaryScores(Scores, frozen=True):
+    """Scores of two classes. `auc` is the probability that a positive scores above a negative (a tie counts half);
+    None if one of the classes has no sentence."""
 
     positives: int
     negatives: int
@@ -22,13 +22,26 @@ class BinaryScores(NamedTuple):
     auc: float | None
     said_positive: int
     right_positive: int
-    certified: float | None = None  # share of joint structures that are proven to be the best
 
-    def _repr_html_(self) -> str:
-        return drawn(self, "notebook_scores:binary")
+    positive_class: str = "positive"
+
+    told = ("positives", "negatives", "accuracy", "precision", "recall", "f1", "auc")
+
+    def main(self) -> Main:
+        return Main("accuracy", self.accuracy)
+
+    def parts(self) -> Iterator[Part]:
+        rows: list[tuple[Cell, ...]] = [
+            ("sentences", self.positives + self.negatives, "accuracy", self.accuracy),
+            (f"of class {self.positive_class}", self.positives, "precision", self.precision),
+            ("predicted", self.said_positive, "recall", self.recall),
+            ("correct", self.right_positive, "F1", self.f1),
+            ("", "", "area under the ROC", self.auc),
+        ]
+        yield Part("", (), rows)
 
 
-def binary_scores(truth: np.ndarray, scores: np.ndarray) -> BinaryScores:
+def binary_scores(truth: np.ndarray, scores: np.ndarray, positive_class: str = "positive") -> BinaryScores:
     """`truth` bool[S]: whether a sentence is positive; it is predicted to be if its score f64[S] is at least 0."""
     said = scores >= 0
     right = int((said & truth).sum())
@@ -37,6 +50,7 @@ def binary_scores(truth: np.ndarray, scores: np.ndarray) -> BinaryScores:
     return BinaryScores(
         positives, truth.size - positives, float((said == truth).mean()) if truth.size else 0.0, precision, recall,
         2 * precision * recall / (precision + recall) if right else 0.0, area(truth, scores), claimed, right,
+        positive_class=positive_class,
     )  # fmt: skip
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from palmette.data.annotations.notes import KINDS, Notes
 from palmette.data.corpus import Column, Corpus
 from palmette.data.formats.ragged import RaggedRow
 from palmette.data.normal_form import nfc
+from palmette.data.notes import KINDS, Notes
 from palmette.data.tree_checks import PROBLEMS, UNKNOWN, faults, heads_of_cells
 from palmette.data.treebank import NOTHING
 from palmette.errors import counted

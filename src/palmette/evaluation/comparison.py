@@ -1,7 +1,7 @@
 """Comparison of systems on the same gold: what `palmette compare` computes, as values for tables and JSON.
 
-`compare` takes the labels that several systems predicted for the same sentences; `estimators/ablation.py` trains the
-systems first. The statistics are in `significance.py`.
+`compare` takes what several systems of one kind predicted for the same sentences (`rivals.py`); `lab/ablation.py`
+trains the systems first. The statistics are in `significance.py`.
 """
 
 from __future__ import annotations
@@ -13,48 +13,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from palmette.data.corpus import Corpus
 from palmette.display import drawn_by
 from palmette.evaluation import significance as test
-from palmette.evaluation.scores import Scores, score
+from palmette.evaluation.rivals import Rivals, Sentence, Where
 from palmette.evaluation.significance import Difference, Interval, McNemar, Runs
-from palmette.evaluation.spans import ChunkTables
-from palmette.evaluation.tokens import sentence_sums, token_accuracy
-
-
-class SystemLabels(NamedTuple):
-    """One label per token."""
-
-    ids: np.ndarray  # i32[N], numbers of `labels`
-    labels: Sequence[str]
-
-
-class SystemOutputs(NamedTuple):
-    """Sentences with the labels of gold and of several systems."""
-
-    names: list[str]
-    gold: np.ndarray  # i32[N]: numbers of `labels`, as in each guess
-    guesses: list[np.ndarray]  # i32[N] each
-    offset: np.ndarray  # i64[S+1]
-    labels: list[str]
-    words: list[str]  # N; empty if there are only attributes
-    lines: np.ndarray | None = None  # i64[N]: of the tokens in the gold file
-    known: np.ndarray | None = None  # bool[N]: gold is a single label; None: everywhere
-    unseen: np.ndarray | None = None  # bool[N]: words that are not in the training data of `unseen_for`
-    unseen_for: str | None = None
-
-    @classmethod
-    def of(cls, names: list[str], corpus: Corpus, gold: SystemLabels, guesses: Sequence[SystemLabels]) -> SystemOutputs:
-        """From gold and guesses with separate label lists to one list of the labels that occur."""
-        numbers: dict[str, int] = {}
-        columns = []
-        for ids, labels in (gold, *guesses):
-            used, places = np.unique(ids, return_inverse=True)
-            new = [numbers.setdefault(labels[k], len(numbers)) for k in used.tolist()]
-            columns.append(np.array(new, np.int32)[places])
-        words = corpus.columns[0].cells() if corpus.columns else []
-        lines = None if corpus.lines is None else corpus.lines.tokens + corpus.lines.first_line
-        return cls(names, columns[0], columns[1:], corpus.offset, list(numbers), words, lines)
 
 
 class CompareOptions(NamedTuple):
@@ -66,180 +28,123 @@ class CompareOptions(NamedTuple):
     differences: int = 5
 
 
+class Metric(msgspec.Struct, frozen=True):
+    """A score with its bootstrap interval."""
+
+    value: float
+    interval: Interval
+
+
 class System(msgspec.Struct, frozen=True):
-    """The figures of one system; `scores` as in `palmette eval --json`."""
+    """The figures of one system."""
 
     name: str
-    accuracy: float
-    accuracy_interval: Interval
-    f1: float | None
-    f1_interval: Interval | None
-    scores: dict[str, Any]
+    metrics: dict[str, Metric | None]
+    right: int  # units
+    share: float | None  # of sentences without an error
+    scores: Mapping[str, Any]  # as in `palmette eval --json`
+
+    def to_dict(self) -> dict[str, Any]:
+        """A metric is `accuracy` and `accuracy_interval`."""
+        made: dict[str, Any] = {"name": self.name}
+        for name, metric in self.metrics.items():
+            made |= {name: metric and metric.value, f"{name}_interval": metric and msgspec.to_builtins(metric.interval)}
+        return made | {"right": self.right, "scores": self.scores}
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """The comparison of two systems."""
+    """The comparison of two systems by metric, and of the units that only one of them has right."""
 
     first: str
     second: str
-    accuracy: Difference
-    f1: Difference | None
+    differences: dict[str, Difference | None]
     mcnemar: McNemar | None
 
-
-class Where(msgspec.Struct, frozen=True):
-    """One kind of span, label or word: its count in gold, each system's score, and the best systems."""
-
-    kind: str  # "type" and "label" are scored by F1, "words" (seen, unseen) by accuracy
-    name: str
-    gold: int
-    scores: list[float]
-    best: list[str]
-
-
-class Token(msgspec.Struct, frozen=True):
-    """A token that systems label differently."""
-
-    token: int  # counted from 0 in its sentence
-    word: str | None
-    gold: str
-    guesses: list[str]
-
-
-class Sentence(msgspec.Struct, frozen=True):
-    """A sentence (counted from 0) on which systems differ; `line` is that of its first token in the gold file."""
-
-    sentence: int
-    line: int | None
-    text: list[str]
-    tokens: list[Token]
+    def to_dict(self) -> dict[str, Any]:
+        made = msgspec.to_builtins(self)
+        return {"first": self.first, "second": self.second, **made["differences"], "mcnemar": made["mcnemar"]}
 
 
 class Comparison(msgspec.Struct, frozen=True):
     """The result of a comparison. Figures are fractions of 1."""
 
-    tokens: int
+    noun: str  # what a system is called
+    unit: str  # what is right or wrong: token, word, sentence
+    units: int
+    done: str
     sentences: int
-    chunk_rules: str | None
     rounds: int
     seed: int
     level: float
-    unseen_for: str | None
     systems: list[System]
     pairs: list[Pair]
     where: list[Where]
     differing_sentences: int
     differences: list[Sentence]
+    about: Mapping[str, Any]
 
-    _repr_html_ = drawn_by("notebook_scores:comparison")
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists and numbers, ready for JSON."""
+        return {
+            f"{self.unit}s": self.units, "sentences": self.sentences, **self.about,
+            "rounds": self.rounds, "seed": self.seed, "level": self.level,
+            "systems": [system.to_dict() for system in self.systems], "pairs": [pair.to_dict() for pair in self.pairs],
+            "where": msgspec.to_builtins(self.where), "differing_sentences": self.differing_sentences,
+            "differences": msgspec.to_builtins(self.differences),
+        }  # fmt: skip
 
-
-# Outputs side by side
+    _repr_html_ = drawn_by("reports.notebook_scores:comparison")
 
 
 def compare(
-    outputs: SystemOutputs, options: CompareOptions | None = None, progress: Callable[[str], None] | None = None
+    rivals: Rivals, options: CompareOptions | None = None, progress: Callable[[str], None] | None = None
 ) -> Comparison:
     """Scores, intervals and tests of the systems, the best system by kind, and the sentences on which they differ."""
-    options, names, offset = options or CompareOptions(), outputs.names, outputs.offset
-    report = progress or (lambda message: None)
-    gold, known = outputs.gold, outputs.known
-    scores = [score(gold, guess, offset, outputs.labels, outputs.unseen, known=known) for guess in outputs.guesses]
-    metrics = {"accuracy": [[test.token_tally(gold, guess, offset, known)] for guess in outputs.guesses]}
-    if scores[0].chunk_rules is not None:
-        tables = ChunkTables.of(outputs.labels)
-        metrics["f1"] = [[test.span_tally(gold, guess, offset, tables, known)] for guess in outputs.guesses]
-    pairs, values = paired(names, metrics, options, report)
-    here = slice(None) if known is None else known
-    right = [(gold == guess)[here] for guess in outputs.guesses]
-    places = {name: k for k, name in enumerate(names)}
-    pairs = [
-        msgspec.structs.replace(pair, mcnemar=test.mcnemar(right[places[pair.first]], right[places[pair.second]]))
-        for pair in pairs
-    ]
-    differing = _differing(outputs)
+    options, names = options or CompareOptions(), rivals.names
+    runs = {name: None if each is None else [[tally] for tally in each] for name, each in rivals.tallies.items()}
+    pairs, drawn = paired(names, runs, options, progress or (lambda message: None), rivals.right)
+    systems = []
+    for k, name in enumerate(names):
+        metrics = {
+            metric: None if each is None else Metric(rivals.scores[k][metric], test.interval(drawn[metric][:, k]))
+            for metric, each in rivals.tallies.items()
+        }
+        share = None if rivals.shares is None else rivals.shares[k]
+        systems.append(System(name, metrics, int(rivals.right[k].sum()), share, rivals.scores[k]))
+    # The sentences with the most differing units first, ties in order.
+    apart = np.flatnonzero(rivals.differing)
+    apart = apart[np.argsort(-rivals.differing[apart], kind="stable")]
+    shown = [] if rivals.shown is None else map(rivals.shown, apart[: max(0, options.differences)].tolist())
     return Comparison(
-        tokens=scores[0].tokens, sentences=scores[0].sentences, chunk_rules=scores[0].chunk_rules,
-        rounds=options.rounds, seed=options.seed, level=test.LEVEL, unseen_for=outputs.unseen_for,
-        systems=[_system(k, name, scores[k], values) for k, name in enumerate(names)],
-        pairs=pairs, where=_where(outputs, scores), differing_sentences=len(differing),
-        differences=[_sentence(outputs, int(s)) for s in differing[: max(0, options.differences)]],
+        rivals.noun, rivals.unit, rivals.units, rivals.done, rivals.sentences, options.rounds, options.seed, test.LEVEL,
+        systems, pairs, list(rivals.where), apart.size, list(shown), rivals.about,
     )  # fmt: skip
 
 
 def paired(
-    names: list[str], metrics: Mapping[str, Runs], options: CompareOptions, report: Callable[[str], None]
-) -> tuple[list[Pair], dict[str, np.ndarray]]:
+    names: list[str], metrics: Mapping[str, Runs | None], options: CompareOptions, report: Callable[[str], None],
+    right: Sequence[np.ndarray] | None = None,
+) -> tuple[list[Pair], dict[str, np.ndarray]]:  # fmt: skip
     """The pairs with the first system (or all pairs), and the bootstrapped scores f64[rounds, systems] of each metric.
 
-    A system's score is the mean over its runs; the runs of two systems are strata (see `randomisation`)."""
+    A system's score is the mean over its runs; the runs of two systems are strata (see `randomisation`). `right`: which
+    units each system has right, for McNemar's test."""
     report("resampling sentences")
-    flat = [tally for runs in metrics.values() for each in runs for tally in each]
+    there = {name: runs for name, runs in metrics.items() if runs is not None}
+    flat = [tally for runs in there.values() for each in runs for tally in each]
     drawn = test.bootstrap(flat, options.rounds, options.seed)
-    means = drawn.reshape(options.rounds, len(metrics), len(names), -1).mean(axis=3)
-    values = {metric: means[:, m] for m, metric in enumerate(metrics)}
+    means = drawn.reshape(options.rounds, len(there), len(names), -1).mean(axis=3)
+    values = {metric: means[:, m] for m, metric in enumerate(there)}
     chosen = [pair for pair in combinations(range(len(names)), 2) if options.all_pairs or pair[0] == 0]
     found = {
         metric: test.differences(chosen, runs, values[metric], options.rounds, options.seed, report)
-        for metric, runs in metrics.items()
+        for metric, runs in there.items()
     }
-    f1 = found.get("f1")
     pairs = [
-        Pair(names[a], names[b], found["accuracy"][k], None if f1 is None else f1[k], None)
+        Pair(
+            names[a], names[b], {metric: found[metric][k] if metric in found else None for metric in metrics},
+            None if right is None else test.mcnemar(right[a], right[b]),
+        )
         for k, (a, b) in enumerate(chosen)
-    ]
+    ]  # fmt: skip
     return pairs, values
-
-
-def _system(k: int, name: str, scores: Scores, values: Mapping[str, np.ndarray]) -> System:
-    spans = test.interval(values["f1"][:, k]) if "f1" in values else None
-    tokens = test.interval(values["accuracy"][:, k])
-    return System(name, scores.accuracy, tokens, scores.f1, spans, scores.to_dict())
-
-
-def _where(outputs: SystemOutputs, scores: Sequence[Scores]) -> list[Where]:
-    kind = "label" if scores[0].chunk_rules is None else "type"
-    each = [found.by_label if kind == "label" else found.by_type for found in scores]
-    gold = {name: figures.gold for by_name in each for name, figures in by_name.items()}
-    rows = []
-    for name in sorted(gold, key=lambda name: (-gold[name], name)):
-        values = [by_name[name].f1 if name in by_name else 0.0 for by_name in each]
-        rows.append(_row(kind, name, gold[name], values, outputs.names))
-    known = outputs.known
-    if outputs.unseen is not None:
-        for name, mask in (("seen", ~outputs.unseen), ("unseen", outputs.unseen)):
-            shares = [
-                token_accuracy(outputs.gold, guess, mask if known is None else mask & known)
-                for guess in outputs.guesses
-            ]
-            if shares[0].total:
-                rows.append(_row("words", name, shares[0].total, [s.fraction for s in shares], outputs.names))
-    return rows
-
-
-def _row(kind: str, name: str, gold: int, values: list[float], names: list[str]) -> Where:
-    best = [names[k] for k, value in enumerate(values) if value == max(values)]
-    return Where(kind, name, gold, values, best)
-
-
-def _differing(outputs: SystemOutputs) -> np.ndarray:
-    """The sentences in which two guesses differ: those with the most differing tokens first, ties in order."""
-    tokens = sentence_sums(_tokens_that_differ(outputs), outputs.offset)
-    found = np.flatnonzero(tokens)
-    return found[np.argsort(-tokens[found], kind="stable")]
-
-
-def _tokens_that_differ(outputs: SystemOutputs) -> np.ndarray:
-    return np.any([guess != outputs.guesses[0] for guess in outputs.guesses[1:]], axis=0)
-
-
-def _sentence(outputs: SystemOutputs, s: int) -> Sentence:
-    lo, hi = int(outputs.offset[s]), int(outputs.offset[s + 1])
-    tokens = []
-    for i in range(lo, hi):
-        guesses = [outputs.labels[int(guess[i])] for guess in outputs.guesses]
-        if len(set(guesses)) > 1:
-            word = outputs.words[i] if outputs.words else None
-            tokens.append(Token(i - lo, word, outputs.labels[int(outputs.gold[i])], guesses))
-    line = None if outputs.lines is None else int(outputs.lines[lo])
-    return Sentence(s, line, outputs.words[lo:hi], tokens)

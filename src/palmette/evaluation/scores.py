@@ -1,12 +1,12 @@
 """All scores of a tagged corpus in one value, and its most frequent errors.
 
-Training calls `score` after each epoch on the development data, and evaluation shows its result;
-`Scores.to_dict` is its JSON. `errors` lists the most frequent errors with an example each.
+Training calls `score` after each epoch on the development data, and evaluation shows its result. `errors` lists the
+most frequent errors with an example each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,8 +15,8 @@ import numpy as np
 from palmette.data.cell_texts import CellTexts
 from palmette.data.labels.notation import Bare, Grobid
 from palmette.data.labels.schemes import are_chunk_labels, reading
-from palmette.display import drawn_by
 from palmette.errors import UsageError
+from palmette.evaluation.record import FIGURES, Main, Part, Scores, Strong, figure_cells
 from palmette.evaluation.spans import ChunkTables, SpanCounts, span_counts, strict_span_counts
 from palmette.evaluation.tokens import (
     Figures,
@@ -30,6 +30,8 @@ from palmette.evaluation.tokens import (
     unseen_accuracy,
 )
 
+CONFUSIONS = 12  # that are shown
+
 
 class Confusion(msgspec.Struct, frozen=True):
     """A gold label, the label guessed instead, and its count."""
@@ -39,8 +41,8 @@ class Confusion(msgspec.Struct, frozen=True):
     count: int
 
 
-class Scores(msgspec.Struct, frozen=True):
-    """Fractions of 1; None: not available (unseen words without a mask, chunks of word classes)."""
+class LabelScores(Scores, frozen=True):
+    """Scores of labels, one per token. None: not available (unseen words without a mask, chunks of word classes)."""
 
     tokens: int
     left_out: int  # tokens without a full gold label, which no score counts
@@ -58,16 +60,47 @@ class Scores(msgspec.Struct, frozen=True):
     by_label: dict[str, Figures]
     confusions: list[Confusion]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain dicts, lists and numbers, ready for JSON."""
-        return msgspec.to_builtins(self)
+    told = ("tokens", "sentences", "accuracy", "precision", "recall", "f1")
 
-    def __repr__(self) -> str:
-        shares = ("accuracy", "precision", "recall", "f1")
-        told = [f"{name}={value:.4f}" for name in shares if (value := getattr(self, name)) is not None]
-        return f"Scores(tokens={self.tokens}, sentences={self.sentences}, {', '.join(told)})"
+    def main(self) -> Main:
+        return Main("accuracy", self.accuracy) if self.f1 is None else Main("F1", self.f1)
 
-    _repr_html_ = drawn_by("notebook_scores:scores")
+    def parts(self) -> Iterator[Part]:
+        """Totals, figures by type of span or by label, confusions."""
+        totals: list[tuple[Any, ...]] = [("tokens", self.tokens, "accuracy", self.accuracy)]
+        if self.left_out:
+            totals.append(("left out", self.left_out, "their gold label is not fully known", ""))
+        totals.append(("sentences", self.sentences, "all right", self.sentence_accuracy))
+        if self.unseen_tokens is not None:
+            totals.append(("unseen words", self.unseen_tokens, "accuracy on them", self.unseen_accuracy))
+        if self.f1 is not None:
+            totals.append(("precision", self.precision, "recall", self.recall))
+            totals.append(("macro F1", self.macro_f1, Strong("F1"), Strong(self.f1)))
+        yield Part("", (), totals)
+        if self.by_type:
+            yield by_name(f"spans by type ({rules_said(self.chunk_rules)})", self.by_type)
+        yield by_name("labels", self.by_label)._replace(folded=bool(self.by_type), notebook=bool(self.by_type))
+        if self.confusions:
+            pairs = self.confusions[:CONFUSIONS]
+            count = {(c.gold, c.guess): c.count for c in pairs}
+            columns = list(dict.fromkeys(c.guess for c in pairs))
+            rows = [
+                (row, *(count.get((row, column), "") for column in columns))
+                for row in dict.fromkeys(c.gold for c in pairs)
+            ]
+            yield Part("confusions (gold in rows, guess in columns)", ["", *columns], rows, folded=True)
+
+
+def by_name(title: str, rows: Mapping[str, Figures], most: int = 30) -> Part:
+    """Figures of the most frequent types or labels."""
+    ordered = sorted(rows.items(), key=lambda item: -item[1].gold)
+    cells = [(name or "(no type)", *figure_cells(found)) for name, found in ordered[:most]]
+    return Part(title, ("", *FIGURES), cells, max(0, len(ordered) - most))
+
+
+def rules_said(rules: str | None) -> str:
+    """Whose rules spans are counted by, or which these are."""
+    return f"{rules}" if rules is None or " of " in rules else f"{rules}'s rules"
 
 
 class Mistake(msgspec.Struct, frozen=True):
@@ -91,7 +124,7 @@ def score(
     *,
     strict: bool = False,
     known: np.ndarray | None = None,
-) -> Scores:
+) -> LabelScores:
     """Score `guess` against `gold` (i32[N] ids of `labels`), sentences in `offset` (i64[S+1]).
 
     Chunks are scored if the labels look like chunk labels or `scheme` is given, as it must be for bare labels: by
@@ -105,7 +138,7 @@ def score(
     chunks = _chunk_counts(gold, guess, offset, labels, scheme, strict, known)
     total = None if chunks is None else chunks.total
     counts = zip(labels, *label_counts(gold, guess, Y, known), strict=True)
-    return Scores(
+    return LabelScores(
         tokens=all_tokens.total,
         left_out=len(gold) - all_tokens.total,
         sentences=sentences.total,

@@ -1,4 +1,4 @@
-"""From flat names to nested values: what flags, text such as `mira:nbest=5` and version-1 model files have in common.
+"""From flat names to nested values: what flags and text such as `mira:nbest=5` have in common.
 
 A flat name is a flag with underscores: `nbest`, `beam`, `latent`. It belongs to the options of a class itself, or to
 those of one or more variants (the learner, the search, the states).

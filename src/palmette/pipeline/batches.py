@@ -11,10 +11,10 @@ from itertools import islice
 import numpy as np
 
 from palmette.data.corpus import Column, Corpus
-from palmette.data.split_text import BETWEEN_PARAGRAPHS, SplitText, empty_split
 from palmette.data.treebank import Treebank
 from palmette.errors import DataError
 from palmette.pipeline.document import Document
+from palmette.pipeline.split_text import BETWEEN_PARAGRAPHS, SplitText, empty_split
 
 BATCH = 256  # texts
 CHARACTERS = 1 << 16  # of a batch, about

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from palmette.data.corpus import Column, column_of_names
-from palmette.data.split_text import SplitText
+from palmette.pipeline.split_text import SplitText
 from palmette.pipeline.units import Units
 
 _OFTEN = 2  # capitals within sentences that make a name

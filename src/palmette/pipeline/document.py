@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from palmette.data.formats.conllu_text import conllu_bytes
-from palmette.data.split_text import SplitText
 from palmette.data.treebank import Treebank
 from palmette.errors import counted
+from palmette.pipeline.conllu_text import conllu_bytes
 from palmette.pipeline.plain import features, plain_sentences
+from palmette.pipeline.split_text import SplitText
 
 
 class Document:

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 from palmette.data.files import FilePath, shown
 from palmette.data.formats.conllu import parse_treebank, treebank_bytes
-from palmette.data.split_text import gold_split
 from palmette.data.stream import map_in_order
 from palmette.data.text import PLAIN, TextSpec, read_text
 from palmette.data.treebank import Treebank
-from palmette.evaluation.conll18 import Scores, evaluate
+from palmette.pipeline.conll18 import PipelineScores, evaluate
 from palmette.pipeline.model import ANNOTATIONS, PipelineModel, annotated, words_only
 from palmette.pipeline.run import Job, Part, make_job, written
+from palmette.pipeline.split_text import gold_split
 from palmette.pipeline.text_parts import text_parts
 
 
 def evaluate_pipeline(
     model: PipelineModel, gold: FilePath | Treebank, input: str = "text", beam: int | None = None, threads: int = 1,
     spec: TextSpec = PLAIN,
-) -> Scores:  # fmt: skip
+) -> PipelineScores:  # fmt: skip
     """The metrics of the CoNLL 2018 shared task. input: text, or gold-tokens."""
     if isinstance(gold, Treebank):
         treebank, right = gold, treebank_bytes(gold, fields=())

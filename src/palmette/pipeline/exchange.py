@@ -10,9 +10,9 @@ from palmette.data.files import FilePath
 from palmette.errors import UsageError
 from palmette.estimators.parser import Parser
 from palmette.estimators.tagger import Tagger
-from palmette.options.pipeline import COMPONENTS, components_from_text
 from palmette.pipeline.file import TASK
 from palmette.pipeline.model import PipelineModel
+from palmette.pipeline.options import COMPONENTS, components_from_text
 from palmette.pipeline.tags import Tags
 from palmette.pipeline.trees import Trees
 from palmette.structures.chain.model import ChainModel

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec.structs import replace
 
-from palmette.data.split_text import BETWEEN_PARAGRAPHS, SplitText
+from palmette.pipeline.split_text import BETWEEN_PARAGRAPHS, SplitText
 
 _WIDTHS = 60, 100  # of wrapped lines
 _SHARES = (0.3, 0.3, 0.2, 0.2)  # of paragraphs: as they are, wrapped, sentences per line, paragraphs per line

@@ -1,6 +1,6 @@
 """`Lemmas`: the component of a pipeline that finds lemmas.
 
-A lemma is an edit script of its form (`data/edit_scripts.py`). Pairs of a form and its UPOS that the treebank has keep
+A lemma is an edit script of its form (`edit_scripts.py`). Pairs of a form and its UPOS that the treebank has keep
 the script that is most frequent there, in a dictionary of hashes; where that depends on FEATS, so does the dictionary.
 Of other words a model of single words chooses the script, by affixes, shape and tags (word_scripts.py). All is done
 once for each distinct word and tags of a text.
@@ -19,12 +19,12 @@ import numpy as np
 
 from palmette.data.array_specs import ArraySpec, unpack
 from palmette.data.corpus import Column, Corpus, column_of_strings
-from palmette.data.edit_scripts import applied, is_script, lower, script_of
 from palmette.data.model_file import AGAIN, check_text, read_metadata
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.errors import ModelError, UsageError, not_fitted
 from palmette.features.encode import hash_optional
 from palmette.pipeline.chains import accuracy
+from palmette.pipeline.edit_scripts import applied, is_script, lower, script_of
 from palmette.pipeline.keys import keys_of_cells, looked_up, mixed
 from palmette.pipeline.memo import SHORT, Memo
 from palmette.pipeline.stored_bundles import BundleMeta, Rising, bundle_from_parts, bundle_parts

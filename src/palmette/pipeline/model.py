@@ -11,11 +11,9 @@ import numpy as np
 
 from palmette.data.corpus import Column, column_of_strings
 from palmette.data.files import FilePath
-from palmette.data.split_text import SplitText
 from palmette.data.stream import map_in_order
 from palmette.data.treebank import FIELDS, Treebank, without_trees
 from palmette.errors import UsageError, either
-from palmette.options.pipeline import SPLITTER
 from palmette.pipeline.components import Annotates, Parts, Splits, component_class, in_order
 from palmette.pipeline.file import (
     PipelineFile,
@@ -26,6 +24,8 @@ from palmette.pipeline.file import (
     pipeline_from_bytes,
     save_pipeline,
 )
+from palmette.pipeline.options import SPLITTER
+from palmette.pipeline.split_text import SplitText
 
 FIELDS_OF = {"tag": ("upos", "xpos", "feats"), "lemma": ("lemma",), "parse": ("head", "deprel")}
 """The fields of CoNLL-U that a component writes."""

@@ -17,7 +17,6 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Column, column_of_strings
-from palmette.data.edit_scripts import lower
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.errors import DataError
 from palmette.features.encode import Encoder, hash_optional
@@ -27,6 +26,7 @@ from palmette.features.templates import parse
 from palmette.kernels.bundle.forms import Bundles
 from palmette.pipeline.bundles import LARGEST, BundleModel, Lesson, Schedule, learn_bundles, lists_of
 from palmette.pipeline.chains import corpus_of
+from palmette.pipeline.edit_scripts import lower
 from palmette.pipeline.keys import keys_of_cells, looked_up, mixed
 from palmette.pipeline.memo import SHORT, Memo
 from palmette.training.result import Progress

@@ -15,12 +15,12 @@ import numpy as np
 
 from palmette.data.corpus import Corpus, column_of_strings, column_of_types
 from palmette.data.model_file import AGAIN, check_text
-from palmette.data.split_text import SplitText
 from palmette.errors import ModelError
 from palmette.estimators.tagger import Tagger
 from palmette.features.templates import parse
 from palmette.options.learners import Mira
 from palmette.pipeline.chains import compacted, trained_chain
+from palmette.pipeline.split_text import SplitText
 from palmette.structures.chain.model import ChainModel
 
 NO_RULE = "-"

@@ -17,21 +17,21 @@ from palmette.data.files import FilePath, shown
 from palmette.data.formats.conllu import read_treebank
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
-from palmette.data.split_text import SplitText
 from palmette.data.stream import map_in_order
 from palmette.data.text import PLAIN, TextSpec
 from palmette.data.treebank import NOTHING, Treebank, Word, treebank_from_sentences
 from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
-from palmette.options.pipeline import GOLD_INPUTS, PipelineOptions
 from palmette.options.spelling import spelt
 from palmette.pipeline.batches import batches, documents
 from palmette.pipeline.document import Document
 from palmette.pipeline.model import PipelineModel, annotated
+from palmette.pipeline.options import GOLD_INPUTS, PipelineOptions
 from palmette.pipeline.run import make_job, run_file
+from palmette.pipeline.split_text import SplitText
 
 if TYPE_CHECKING:
-    from palmette.evaluation.conll18 import Scores
+    from palmette.pipeline.conll18 import PipelineScores
     from palmette.pipeline.stages import StageReport
 
 
@@ -143,7 +143,7 @@ class Pipeline(PipelineOptions, Estimator):
         beam: int | None = None,
         threads: int = 1,
         spec: TextSpec = PLAIN,
-    ) -> Scores:
+    ) -> PipelineScores:
         """The metrics of the CoNLL 2018 shared task on a gold treebank, by the official scorer's names. input: text
         (what the treebank's text gives), or gold-tokens (its sentences and words are given)."""
         from palmette.pipeline.evaluate import evaluate_pipeline

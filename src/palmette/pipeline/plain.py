@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from palmette.data.split_text import SplitText
 from palmette.data.tree_checks import UNKNOWN
 from palmette.data.treebank import FIELDS, NOTHING, Treebank
+from palmette.pipeline.split_text import SplitText
 
 
 def features(text: str) -> dict[str, str]:

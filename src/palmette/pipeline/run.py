@@ -14,16 +14,16 @@ from msgspec.structs import replace
 from palmette.data.corpus import column_of_strings
 from palmette.data.files import FilePath, check_apart, shown
 from palmette.data.formats.conllu import stream_treebank, treebank_bytes
-from palmette.data.formats.conllu_text import conllu_bytes
-from palmette.data.split_text import SplitText, empty_split, gold_split
 from palmette.data.stream import LINES, cut_blocks, map_in_order
 from palmette.data.text import PLAIN, TextSpec, check_utf8, write_text
 from palmette.data.treebank import Treebank
 from palmette.errors import UsageError, either
-from palmette.options.pipeline import INPUTS, OUTPUTS, SPLITTER
 from palmette.options.spelling import argument
+from palmette.pipeline.conllu_text import conllu_bytes
 from palmette.pipeline.model import FIELDS_OF, PipelineModel
+from palmette.pipeline.options import INPUTS, OUTPUTS, SPLITTER
 from palmette.pipeline.plain import column_lines, plain_sentences
+from palmette.pipeline.split_text import SplitText, empty_split, gold_split
 from palmette.pipeline.text_parts import text_parts, text_pieces
 
 _WORD = re.compile(r"\S+")

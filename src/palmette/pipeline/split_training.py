@@ -8,13 +8,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from palmette.data.corpus import Corpus, column_of_types
-from palmette.data.split_text import SplitText
 from palmette.estimators.tagger import Tagger
 from palmette.features.templates import TemplateSet, parse
 from palmette.options.learners import Mira
 from palmette.pipeline.chains import trained_chain
 from palmette.pipeline.layouts import several_layouts
 from palmette.pipeline.split_blocks import INSIDE, SENTENCE, TOKEN
+from palmette.pipeline.split_text import SplitText
 from palmette.pipeline.unit_columns import UnitReader
 from palmette.pipeline.units import UnitRule, is_word_class
 from palmette.structures.chain.model import ChainModel

@@ -17,17 +17,17 @@ import numpy as np
 
 from palmette.data.corpus import Column, column_of_types
 from palmette.data.model_file import AGAIN, check_text, read_metadata
-from palmette.data.split_text import SplitText, empty_split, gold_split
 from palmette.data.treebank import Treebank
-from palmette.data.white_space import one_blank
 from palmette.errors import DataError, ModelError, not_fitted
 from palmette.pipeline.capitals import Capitals, learn_capitals
 from palmette.pipeline.chains import compacted, label_numbers, packed_chains, unpacked_chains
 from palmette.pipeline.multiword import Multiword, learn_multiword
 from palmette.pipeline.split_blocks import BLOCK, SENTENCE, BlockReader, Tokens, tokens_of
+from palmette.pipeline.split_text import SplitText, empty_split, gold_split
 from palmette.pipeline.split_training import BIASES, LABELS, learn_marks, marked_corpus
 from palmette.pipeline.unit_columns import N_COLUMNS, UnitReader, UnitText
 from palmette.pipeline.units import UnitRule, cells_of, codes_of, learn_units
+from palmette.pipeline.white_space import one_blank
 from palmette.structures.chain.model import ChainModel
 
 if TYPE_CHECKING:

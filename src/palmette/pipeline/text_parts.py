@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from palmette.data.files import FilePath, shown
-from palmette.data.split_text import SplitText
 from palmette.data.text import PLAIN, UTF8, TextSpec, check_utf8, text_blocks
+from palmette.pipeline.split_text import SplitText
 
 BLOCK = 1 << 18
 """Bytes that are read at a time, and characters of a part, about."""

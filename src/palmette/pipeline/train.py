@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 from palmette.data.treebank import FIELDS, NOTHING, Treebank
 from palmette.errors import DataError
-from palmette.options.pipeline import PipelineOptions
 from palmette.pipeline.components import METRICS, component_class, in_order
 from palmette.pipeline.evaluate import evaluate_pipeline
 from palmette.pipeline.file import TASK, PipelineMeta, StoredComponent, TrainedOn
 from palmette.pipeline.folds import Fold, annotated_fold, folds_of, joined_folds
 from palmette.pipeline.model import FIELDS_OF, PipelineModel, words_only
+from palmette.pipeline.options import PipelineOptions
 from palmette.pipeline.stages import Stage, StageReport, run_stages
 from palmette.pipeline.trees import Trees
 from palmette.training.result import Progress

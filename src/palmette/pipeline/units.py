@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Column
-from palmette.data.split_text import SplitText
 from palmette.kernels.io.columns import intern_cells
 from palmette.pipeline.characters import DIGIT, Classes, bases, holds
+from palmette.pipeline.split_text import SplitText
 
 MOST_CUT = 0.05  # of the pairs of two classes that stand together, this share may be cut
 ENOUGH = 30  # pairs, to know whether two classes stand together

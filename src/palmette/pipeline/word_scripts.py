@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Corpus, column_of_strings
-from palmette.data.edit_scripts import WHOLE, applied, parsed
 from palmette.features.encode import Encoder, hash_optional
 from palmette.features.resources import Resources
 from palmette.features.templates import parse
 from palmette.kernels.bundle.forms import Bundles
 from palmette.pipeline.bundles import BundleModel, Lesson, Schedule, learn_bundles, lists_of
+from palmette.pipeline.edit_scripts import WHOLE, applied, parsed
 from palmette.pipeline.keys import keys_of_cells, looked_up, mixed
 from palmette.training.result import Progress
 

@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.table import Table
 
 from palmette.errors import counted
-from palmette.evaluation.binary import BinaryScores
 from palmette.features.templates import to_text
 from palmette.options.latent import ClassifierOptions
 from palmette.options.learners import Lclr
@@ -37,8 +36,6 @@ def training_notes(model: ClassifierModel) -> list[str]:
         what = capped if row["again"] else "the rounds of a pass were"
         see = named(ClassifierOptions, "cap") if row["again"] else named(Lclr, "inner_rounds")
         notes.append(f"warning: {what} cut off in the last pass; see {see}")
-    if "certified" in row["figures"]:
-        notes.append(f"joint structures certified in the last pass: {100 * row['figures']['certified']:.1f} %")
     if row["new_structures"]:
         notes.append(f"new structures of negatives by inner round: {', '.join(map(str, row['new_structures']))}")
     if row["bound"] is not None:
@@ -51,26 +48,6 @@ def training_notes(model: ClassifierModel) -> list[str]:
 def _again(counts: list[int]) -> str:
     named = ["never", "once"] + [f"{times} times" for times in range(2, len(counts))]
     return ", ".join(f"{name} {count:,}" for name, count in zip(named, counts, strict=False))
-
-
-def print_binary(found: BinaryScores, model: ClassifierModel, console: Console | None = None) -> None:
-    """The figures of an evaluation, and accuracy on development data by pass where the model has it."""
-    console = console or OutputConsole(100)
-    table = Table(box=None, padding=(0, 3, 0, 0), show_header=False)
-    percent = {name: f"{100 * getattr(found, name):.2f}" for name in ("accuracy", "precision", "recall", "f1")}
-    area = "-" if found.auc is None else f"{100 * found.auc:.2f}"
-    table.add_row("sentences", f"{found.positives + found.negatives:,}", "accuracy", percent["accuracy"])
-    table.add_row(f"of class {model.classes[1]}", f"{found.positives:,}", "precision", percent["precision"])
-    table.add_row("predicted", f"{found.said_positive:,}", "recall", percent["recall"])
-    table.add_row("correct", f"{found.right_positive:,}", "F1", percent["f1"])
-    table.add_row("", "", "area under the ROC", area)
-    if found.certified is not None:
-        table.add_row("", "", "certified", f"{100 * found.certified:.2f}")
-    console.print(table)
-    dev = [(row["number"], row["dev"]) for row in model.meta["history"] if row["dev"] is not None]
-    if dev:
-        console.print("accuracy on development data by pass", style="italic", markup=False)
-        console.print("  ".join(f"{number}: {100 * value:.2f}" for number, value in dev), markup=False)
 
 
 def classifier_inspection(model: ClassifierModel, top: int) -> dict[str, Any]:
@@ -149,9 +126,7 @@ def _print_history(console: Console, history: list[dict[str, Any]]) -> None:
         return
     bound, dev = history[-1]["bound"] is not None, history[-1]["dev"] is not None
     table = Table(box=None, padding=(0, 2, 0, 0))
-    joint = "certified" in history[-1]["figures"]
-    heads = ["pass", "updates", "train acc.", *(["dev"] if dev else []), "decoded"]
-    heads += [*(["certified"] if joint else []), "squared loss"]
+    heads = ["pass", "updates", "train acc.", *(["dev"] if dev else []), "decoded", "squared loss"]
     for head in (*heads, *(["bound"] if bound else [])):
         table.add_column(head, justify="right")
     batch = any(row["new_structures"] for row in history)
@@ -159,8 +134,7 @@ def _print_history(console: Console, history: list[dict[str, Any]]) -> None:
     for row in history[-SHOWN_PASSES:]:
         cells = [str(row["number"]), f"{row['updates']:,}", f"{100 * row['train_accuracy']:.2f}"]
         cells += [_shown(row["dev"], 100, ".2f")] if dev else []
-        cells += [f"{row['decoded']:,}", *([_shown(row["figures"].get("certified"), 100, ".1f")] if joint else [])]
-        cells += [f"{row['squared_loss']:,.1f}"]
+        cells += [f"{row['decoded']:,}", f"{row['squared_loss']:,.1f}"]
         cells += [_shown(row["bound"], 1, ",.1f")] if bound else []
         told = row["new_structures"] if batch else row["again"]
         table.add_row(*cells, ", ".join(f"{k:,}".replace(",", "") for k in told))

@@ -1,82 +1,87 @@
-"""Systems and learners side by side, as tables for people, and how far the comparison is, on stderr."""
+"""Systems side by side, as tables for people."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from itertools import groupby
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from palmette.errors import counted
-from palmette.evaluation.comparison import Comparison, Difference, Pair, Sentence, Where
-from palmette.evaluation.significance import Interval
+from palmette.evaluation.comparison import Comparison, Pair
+from palmette.evaluation.rivals import Sentence, Where
+from palmette.evaluation.scores import rules_said
+from palmette.evaluation.significance import Difference, Interval
 from palmette.reports.console import OutputConsole
-from palmette.reports.evaluation import rules_said
 from palmette.reports.tables import letters, p_text, percent, plain_table, titled
 
-if TYPE_CHECKING:
-    from palmette.estimators.ablation import Ablation, Spread
-
-ROWS = 30  # of a table by type or label
+ROWS = 40  # of a table by type, label or relation
+WHERE = {
+    "type": "F1 by type of span ({rules})",
+    "label": "F1 by label",
+    "relation": "F1 of labelled arcs by relation",
+    "words": "accuracy on words seen or unseen in the training data of {model}",
+}
 _WORDS = 12  # of a sentence on each side of what differs
-
-
-# Outputs
 
 
 def print_comparison(found: Comparison, gold: str, console: Console | None = None) -> None:
     """Scores, tests of each system against the first, scores by type, and sentences on which they differ."""
     console = console or OutputConsole(100)
     short = dict(zip([system.name for system in found.systems], letters(len(found.systems)), strict=True))
-    console.print(f"{gold}: {counted(found.sentences, 'sentence')}, {counted(found.tokens, 'token')}", markup=False)
+    units = "" if found.unit == "sentence" else f", {counted(found.units, found.unit)}"
+    console.print(f"{gold}: {counted(found.sentences, 'sentence')}{units}", markup=False)
     titled(console, f"scores, with {100 * found.level:.0f}% bootstrap intervals over sentences", _scores(found, short))
-    titled(console, "differences", difference_table(found.pairs, short))
+    titled(console, "differences", _differences(found.pairs, short))
     console.print(rounds_legend(found.rounds, found.pairs), style="dim", markup=False)
-    titled(console, "tokens that only one of the two has right, McNemar's test", mcnemar_table(found.pairs, short))
-    what = f"F1 by type of span ({rules_said(found.chunk_rules)})" if found.chunk_rules else "F1 by label"
-    titled(console, what, _where([w for w in found.where if w.kind != "words"], short))
-    words = [w for w in found.where if w.kind == "words"]
-    if words:
-        title = f"accuracy on words seen or unseen in the training data of {found.unseen_for}"
-        titled(console, title, _where(words, short))
-    _differences(console, found, list(short.values()))
+    right = "words with arc and relation" if found.unit == "word" else f"{found.unit}s"
+    titled(console, f"{right} that only one of the two has right, McNemar's test", _only(found.pairs, short))
+    rules, model = rules_said(found.about.get("chunk_rules")), found.about.get("unseen_for")
+    for kind, rows in groupby(found.where, lambda row: row.kind):
+        titled(console, WHERE[kind].format(rules=rules, model=model), _where(list(rows), short))
+    _sentences(console, found, list(short.values()))
 
 
-def between(span: Interval | None, sign: str = "") -> str:
-    return "" if span is None else f"[{100 * span.low:{sign}.2f}, {100 * span.high:{sign}.2f}]"
+def _between(span: Interval, sign: str = "") -> str:
+    return escape(f"[{100 * span.low:{sign}.2f}, {100 * span.high:{sign}.2f}]")
 
 
 def _scores(found: Comparison, short: dict[str, str]) -> Table:
-    spans = found.chunk_rules is not None
-    table = plain_table(["", "system", "accuracy", "", *(["F1", ""] if spans else []), "sentences right"], 2)
+    metrics = [name for name, metric in found.systems[0].metrics.items() if metric is not None]
+    last = "sentences right" if found.systems[0].share is not None else "right" if found.unit == "sentence" else ""
+    table = plain_table(["", found.noun, *(cell for name in metrics for cell in (_named(name), "")), last], 2)
     for system in found.systems:
-        f1 = [percent(system.f1), escape(between(system.f1_interval))] if spans else []
-        whole = percent(system.scores["sentence_accuracy"])
-        accuracy = [percent(system.accuracy), escape(between(system.accuracy_interval))]
-        table.add_row(short[system.name], escape(system.name), *accuracy, *f1, whole)
+        values = [system.metrics[name] for name in metrics]
+        cells = [cell for one in values if one for cell in (percent(one.value), _between(one.interval))]
+        right = percent(system.share) if system.share is not None else f"{system.right:,}" if last else ""
+        table.add_row(short[system.name], escape(system.name), *cells, right)
     return table
 
 
-def difference_table(pairs: Sequence[Pair], short: dict[str, str]) -> Table:
+def _named(metric: str) -> str:
+    return metric if metric == "accuracy" else metric.upper()
+
+
+def _differences(pairs: Sequence[Pair], short: dict[str, str]) -> Table:
     several = len(pairs) > 1
     table = plain_table(["", "", "difference", "", "p", *(["p (Holm)"] if several else [])], 2)
     for pair in pairs:
         name = f"{short[pair.second]} - {short[pair.first]}"
-        for metric, difference in (("accuracy", pair.accuracy), ("F1", pair.f1)):
+        for metric, difference in pair.differences.items():
             if difference is not None:
-                table.add_row(name, metric, *_difference(difference, several))
+                table.add_row(name, _named(metric), *difference_cells(difference, several))
                 name = ""
     return table
 
 
-def _difference(found: Difference, several: bool) -> list[str]:
-    cells = [f"{100 * found.value:+.2f}", escape(between(found.interval, "+")), p_text(found.p)]
+def difference_cells(found: Difference, several: bool) -> list[str]:
+    cells = [f"{100 * found.value:+.2f}", _between(found.interval, "+"), p_text(found.p)]
     return [*cells, p_text(found.p_holm)] if several else cells
 
 
-def mcnemar_table(pairs: Sequence[Pair], short: dict[str, str]) -> Table:
+def _only(pairs: Sequence[Pair], short: dict[str, str]) -> Table:
     table = plain_table(["", "only first", "only second", "exact p", "chi2", "corrected p"])
     for pair in pairs:
         found = pair.mcnemar
@@ -101,14 +106,14 @@ def _where(rows: Sequence[Where], short: dict[str, str]) -> Table:
     return table
 
 
-def _differences(console: Console, found: Comparison, short: list[str]) -> None:
+def _sentences(console: Console, found: Comparison, short: list[str]) -> None:
     console.print()
     n, shown = found.differing_sentences, len(found.differences)
     if n == 0:
-        console.print("the systems agree on every token")
+        console.print(f"the {found.noun}s agree on every {found.unit}")
         return
     which = "" if shown in (0, n) else f"; the {shown} with most such tokens" if shown > 1 else "; the one with most"
-    console.print(f"sentences that are labelled differently: {n:,} of {found.sentences:,}{which}", style="italic")
+    console.print(f"sentences that are {found.done} differently: {n:,} of {found.sentences:,}{which}", style="italic")
     for sentence in found.differences:
         console.print()
         console.print(_headline(sentence), soft_wrap=True)
@@ -137,51 +142,3 @@ def _headline(sentence: Sentence) -> str:
     ]
     text = " ".join([*(["..."] if lo else []), *words, *(["..."] if hi < len(sentence.text) else [])])
     return f"[dim]{place}:[/dim] {text}"
-
-
-# Learners
-
-
-def use_of_dev(dev: str | None, share: float | None, gold: str) -> str:
-    """What development data was used for, in a sentence."""
-    kept = f"{gold} was used for scores only"
-    if dev is None and share is None:
-        return f"no development data: each training keeps its last pass; {kept}"
-    source = dev or f"a share of {share:g} of the training sentences"
-    return f"{source} selected the pass of each training (and the estimator if it is auto); {kept}"
-
-
-def print_ablation(found: Ablation, note: str, console: Console | None = None) -> None:
-    """One table: mean and standard deviation over seeds, time, and significance against the first learner."""
-    console = console or OutputConsole(100)
-    seeds = len(found.learners[0].runs)
-    spans = found.learners[0].f1 is not None
-    several = len(found.pairs) > 1
-    console.print(
-        f"{counted(found.sentences, 'sentence')}, {counted(found.tokens, 'token')}; "
-        f"mean and standard deviation over {seeds} "
-        f"seed{'s' if seeds > 1 else ''}"
-    )
-    main = "F1" if spans else "accuracy"
-    heads = ["learner", *(["F1"] if spans else []), "accuracy", "seconds", f"{main} - first", "p"]
-    table = plain_table([*heads, *(["p (Holm)"] if several else [])])
-    for learner in found.learners:
-        pair = next((pair for pair in found.pairs if pair.second == learner.name), None)
-        tested: list[str] = []
-        if pair is not None:
-            difference, _, *p_values = _difference(pair.f1 or pair.accuracy, several)
-            tested = [difference, *p_values]
-        cells = [_spread(one, 100) for one in (learner.f1, learner.accuracy) if one is not None]
-        mark = " *" if learner.remark else ""
-        table.add_row(escape(learner.name) + mark, *cells, _spread(learner.seconds, 1), *tested)
-    console.print(table)
-    for learner in found.learners:
-        if learner.remark:
-            console.print(f"* {learner.name}: {learner.remark}", markup=False)
-    paired = "; seeds are paired, and a sentence is exchanged in all pairs at once" if seeds > 1 else ""
-    console.print(f"{rounds_legend(found.rounds, found.pairs)}{paired}", style="dim", markup=False)
-    console.print(note, style="dim", markup=False)
-
-
-def _spread(found: Spread, scale: float) -> str:
-    return f"{scale * found.mean:.2f}" + ("" if found.sd is None else f" ±{scale * found.sd:.2f}")

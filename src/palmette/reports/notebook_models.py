@@ -16,8 +16,6 @@ from palmette.structures.training_log import unit_of
 if TYPE_CHECKING:
     from palmette.estimators.base import Estimator
     from palmette.estimators.classifier import Classifier
-    from palmette.estimators.hmm import HMM
-    from palmette.estimators.language_model import LanguageModel
     from palmette.estimators.linear_classifier import LinearClassifier
     from palmette.estimators.parser import Parser
     from palmette.estimators.tagger import Tagger
@@ -35,26 +33,20 @@ Weights = Sequence[tuple[str, float]]  # attributes with their weights
 
 def tagger_record(tagger: Tagger) -> dict[str, Any]:
     """What a tagger is, as plain data."""
-    return _chain_record(tagger, "a sequence tagger", getattr(tagger, "model_", None))
-
-
-def hmm_record(hmm: HMM) -> dict[str, Any]:
-    """What a hidden Markov model is, as plain data."""
-    record = _chain_record(hmm, "a hidden Markov model of words and labels", getattr(hmm, "model_", None))
-    return record | ({"words": len(hmm.vocabulary_.names)} if record["trained"] else {})
+    return chain_record(tagger, "a sequence tagger", getattr(tagger, "model_", None))
 
 
 def linear_classifier_record(classifier: LinearClassifier) -> dict[str, Any]:
     """What a linear classifier is, as plain data."""
     tagger = getattr(classifier, "tagger_", None)
-    return _chain_record(classifier, "a linear classifier", None if tagger is None else tagger.model_)
+    return chain_record(classifier, "a linear classifier", None if tagger is None else tagger.model_)
 
 
-def _chain_record(estimator: Estimator, what: str, model: ChainModel | None) -> dict[str, Any]:
+def chain_record(estimator: Estimator, what: str, model: ChainModel | None) -> dict[str, Any]:
     from palmette.reports.inspection import inspection
 
     about = None if model is None else inspection(model, TOP, model.labels[:LABELS])
-    return _record(estimator, what, about)
+    return record_of(estimator, what, about)
 
 
 def parser_record(parser: Parser) -> dict[str, Any]:
@@ -62,7 +54,7 @@ def parser_record(parser: Parser) -> dict[str, Any]:
     from palmette.reports.parser_inspection import parser_inspection
 
     about = parser_inspection(parser) if hasattr(parser, "model_") else None
-    return _record(parser, "a dependency parser, arc-standard", about)
+    return record_of(parser, "a dependency parser, arc-standard", about)
 
 
 def classifier_record(classifier: Classifier) -> dict[str, Any]:
@@ -70,19 +62,10 @@ def classifier_record(classifier: Classifier) -> dict[str, Any]:
     from palmette.reports.classification import classifier_inspection
 
     about = classifier_inspection(classifier.model_, TOP) if hasattr(classifier, "model_") else None
-    return _record(classifier, "a classifier of sentences over latent structures", about)
+    return record_of(classifier, "a classifier of sentences over latent structures", about)
 
 
-def language_model_record(model: LanguageModel) -> dict[str, Any]:
-    """What a language model is, as plain data."""
-    about = None
-    if hasattr(model, "sizes_"):
-        about = {"sizes": model.sizes_, "discounts": model.discounts_, "fell_back": model.fell_back_}
-        about["words"] = len(model.vocabulary_)
-    return _record(model, "an n-gram language model", about)
-
-
-def _record(estimator: Estimator, what: str, about: dict[str, Any] | None) -> dict[str, Any]:
+def record_of(estimator: Estimator, what: str, about: dict[str, Any] | None) -> dict[str, Any]:
     return {
         "class": type(estimator).__name__,
         "what": what,
@@ -105,10 +88,6 @@ def tagger(found: Tagger) -> str:
     return chain_html(tagger_record(found))
 
 
-def hmm(found: HMM) -> str:
-    return chain_html(hmm_record(found))
-
-
 def linear_classifier(found: LinearClassifier) -> str:
     return chain_html(linear_classifier_record(found))
 
@@ -117,7 +96,7 @@ def chain_html(record: Mapping[str, Any]) -> str:
     """A model that scores label sequences."""
     about = record["about"]
     if about is None:
-        return _page(record)
+        return model_page(record)
     from palmette.reports.inspection import TOOLS
 
     origin = about["imported"]
@@ -137,7 +116,7 @@ def chain_html(record: Mapping[str, Any]) -> str:
     left = len(about["labels"]) - len(about["top"])
     more = quiet(f"and {counted(left, 'more label')}") if left > 0 else ""
     pairs = [(f"{one['from']} > {one['to']}", one["weight"]) for one in about["transitions"]]
-    return _page(
+    return model_page(
         record,
         facts(rows),
         folded("strongest weights", _strongest(weights), more) if weights else "",
@@ -153,7 +132,7 @@ def parser(found: Parser) -> str:
 def parser_html(record: Mapping[str, Any]) -> str:
     about = record["about"]
     if about is None:
-        return _page(record)
+        return model_page(record)
     settings = about["settings"]
     rows = {
         "learner": described(settings["learner"]),
@@ -165,7 +144,7 @@ def parser_html(record: Mapping[str, Any]) -> str:
         "training": _training(about, "LAS"),
     }
     templates = element("pre", "\n".join(about["template_lines"]), style="background:none;color:inherit")
-    return _page(record, facts(rows), _log(about["history"], about["best_pass"]), folded("templates", templates))
+    return model_page(record, facts(rows), _log(about["history"], about["best_pass"]), folded("templates", templates))
 
 
 def classifier(found: Classifier) -> str:
@@ -175,7 +154,7 @@ def classifier(found: Classifier) -> str:
 def classifier_html(record: Mapping[str, Any]) -> str:
     about = record["about"]
     if about is None:
-        return _page(record)
+        return model_page(record)
     settings = about["settings"]
     negative, positive = about["classes"]
     views = ", ".join(f"{name} ({counted(len(tags), 'tag')})" for name, tags in about["views"].items())
@@ -191,30 +170,10 @@ def classifier_html(record: Mapping[str, Any]) -> str:
         for name, tags in about["top"].items()
         if any(tags.values())
     ]
-    return _page(record, facts(rows), *folds, _log(about["history"], about["best_pass"]))
+    return model_page(record, facts(rows), *folds, _log(about["history"], about["best_pass"]))
 
 
-def language_model(found: LanguageModel) -> str:
-    return language_model_html(language_model_record(found))
-
-
-def language_model_html(record: Mapping[str, Any]) -> str:
-    about = record["about"]
-    if about is None:
-        return _page(record)
-    sizes = enumerate(about["sizes"], 1)
-    discounts = [[f"{n}-grams", *(f"{value:.4f}" for value in row)] for n, row in enumerate(about["discounts"], 1)]
-    width = max((len(row) - 1 for row in discounts), default=0)
-    heads = ["", *(f"seen {n}{' and more' if n == width else ''}" for n in range(1, width + 1))]
-    rows = {
-        "words": f"{about['words']:,}",
-        "n-grams": ", ".join(f"{size:,} of {n}" for n, size in sizes),
-        "fixed discounts": ", ".join(f"order {n}" for n in about["fell_back"]),
-    }
-    return _page(record, facts(rows), folded("discounts", rows_table(heads, discounts)) if discounts else "")
-
-
-def _page(record: Mapping[str, Any], *parts: Any) -> str:
+def model_page(record: Mapping[str, Any], *parts: Any) -> str:
     """The name of the class and what it is, the parts, and the parameters."""
     state = "" if record["trained"] else ", not trained yet"
     head = element("div", element("b", record["class"]), quiet(f"  {record['what']}{state}"))

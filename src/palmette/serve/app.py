@@ -56,7 +56,6 @@ def create_app(
             await asyncio.to_thread(service.close)
 
     router = Router(routes(service), redirect_slashes=False, lifespan=lifespan)
-    allowed = None if hosts is None else tuple(host.lower() for host in hosts)
-    made = Application(router, Rules(token, allowed), limits, service.metrics)
+    made = Application(router, Rules(token, hosts), limits, service.metrics)
     made.service = service
     return made

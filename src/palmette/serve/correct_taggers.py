@@ -13,11 +13,11 @@ from palmette.data.items import corpus_from_items
 from palmette.data.subset import take
 from palmette.errors import DataError, UsageError
 from palmette.estimators.pick import uncertainties
-from palmette.page.lines import attribute_names, attribute_rows
 from palmette.serve.answers import with_helpers
 from palmette.serve.correction_data import ENDINGS, file_bytes, written_format
 from palmette.serve.inputs import cut_texts
 from palmette.serve.limits import Limits
+from palmette.serve.page.lines import attribute_names, attribute_rows
 from palmette.serve.served import Served
 from palmette.serve.types import Correction, PickedSentence, PickRequest, Request
 from palmette.structures.chain.files import with_missing_columns

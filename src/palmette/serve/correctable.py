@@ -1,6 +1,6 @@
 """What a kind of model needs so that it can be corrected: checks, a file of the corrections, sentences to pick from.
 
-The kinds are in correct_taggers.py, correct_parsers.py and correct_classifiers.py; session.py has the table of them.
+The kinds are in correct_taggers.py, correct_parsers.py and correct_classifiers.py; kinds.py has the table of them.
 """
 
 from __future__ import annotations

@@ -12,17 +12,19 @@ import asyncio
 import hmac
 import ipaddress
 import logging
+import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from starlette.exceptions import HTTPException
 
-from palmette.page.assets import POLICY
+from palmette.errors import UsageError
 from palmette.serve.call import Call, Reply, Scope, error_reply
 from palmette.serve.failure import Failure, failure_of
 from palmette.serve.limits import Limits
 from palmette.serve.metrics import Metrics
+from palmette.serve.page.assets import POLICY
 
 logger = logging.getLogger(__name__)
 Receive = Callable[[], Awaitable[Any]]
@@ -47,9 +49,9 @@ CLOSE = {"connection": "close"}
 class Rules:
     """Who may ask."""
 
-    def __init__(self, token: str | None = None, hosts: tuple[str, ...] | None = None) -> None:
+    def __init__(self, token: str | None = None, hosts: Sequence[str] | None = None) -> None:
         self.token = None if token is None else token.encode()
-        self.hosts = hosts  # names that are asked, besides addresses; None: any
+        self.hosts = None if hosts is None else {_allowed(name) for name in hosts}  # besides addresses; None: any
 
     def check(self, scope: Scope) -> int:
         """Failure if a request is not allowed; the length of its body as far as it is declared."""
@@ -88,6 +90,15 @@ class Rules:
             )
 
 
+def _allowed(name: str) -> str:
+    """A name under which the server may be asked, as `_name_of` gives it; UsageError if no `Host` has that name."""
+    if not _is_address(name) and (not name or re.search(r"[\s:/]", name)):
+        raise UsageError(
+            f"{name!r} cannot be an allowed host: give a name without scheme and port, such as example.org"
+        )
+    return name.lower()
+
+
 def _name_of(host: bytes) -> str:
     """The name of a `Host` header, without the port."""
     text = host.decode("latin-1").lower()
@@ -100,7 +111,7 @@ def _name_of(host: bytes) -> str:
 def _is_address(name: str) -> bool:
     """Whether a name is an IP address, which cannot be pointed elsewhere."""
     try:
-        ipaddress.ip_address(name.partition("%")[0])
+        ipaddress.ip_address(name)
     except ValueError:
         return False
     return True

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from palmette.data.annotations.align import Alignment, Sentence, aligned
-from palmette.data.annotations.document import At, Document
-from palmette.data.annotations.labelstudio import read_task
-from palmette.data.annotations.notes import Notes
-from palmette.data.annotations.read import sound
-from palmette.data.annotations.shared import Reading
+from palmette.connect.annotations.align import Alignment, Sentence, aligned
+from palmette.connect.annotations.labelstudio import read_task
+from palmette.connect.annotations.read import sound
+from palmette.connect.annotations.shared import Reading
+from palmette.data.document import At, Document
 from palmette.data.labels.schemes import HYPHEN, from_spans, spans_in
+from palmette.data.notes import Notes
 from palmette.data.tokeniser import Spans, token_spans
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, counted
 from palmette.serve.answers import label, spans_of, with_helpers
 from palmette.serve.call import Call, Reply, reply
 from palmette.serve.failure import Failure
@@ -46,7 +47,15 @@ _TAG = re.compile(r"<(Labels|Text|HyperText)\b([^<>]{0,2000})>")
 _ATTRIBUTE = re.compile(r"""(name|toName|value)\s*=\s*(?:"([^"]{0,200})"|'([^']{0,200})')""")
 ANNOTATED = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_CREATED")
 TRAIN = "START_TRAINING"
-UNPLACED = ("outside", "empty", "unlabelled", "nested", "overlapping", "between", "differs")  # see notes.KINDS
+UNPLACED = {  # by kind in notes.KINDS, what is wrong with a region
+    "outside": "with offsets that are not in the text",
+    "empty": "empty, or only white space",
+    "unlabelled": "without a label",
+    "nested": "inside a longer one, or as long as one before it",
+    "overlapping": "overlapping a longer one",
+    "between": "between tokens",
+    "differs": "with another text than the one at its offsets",
+}
 
 
 class Config(NamedTuple):
@@ -55,18 +64,22 @@ class Config(NamedTuple):
     control: str = "label"
     text: str = "text"
     key: str = "text"  # of the data of a task
+    other_texts: tuple[str, ...] = ()
 
 
 def config_of(xml: str | None) -> Config:
     """The names in a labelling configuration; the usual ones if it has none."""
-    found = Config()
+    usual, control = Config(), {}
+    keys: dict[str, str] = {}
     for kind, inside in _TAG.findall(xml or ""):
         names = {name: one or other for name, one, other in _ATTRIBUTE.findall(inside)}
         if kind == "Labels":
-            found = found._replace(control=names.get("name", found.control), text=names.get("toName", found.text))
+            control = names
         else:
-            found = found._replace(key=names.get("value", f"${found.key}").lstrip("$"))
-    return found
+            keys[names.get("name", usual.text)] = names.get("value", usual.key).lstrip("$")
+    text = control.get("toName", next(iter(keys), usual.text))
+    key = keys.get(text, next(iter(keys.values()), usual.key))
+    return Config(control.get("name", usual.control), text, key, tuple(name for name in keys if name != text))
 
 
 def text_of(data: dict[str, Any], config: Config) -> str:
@@ -122,40 +135,67 @@ def version_of(served: Served) -> str:
 
 
 def corrections_of(served: Served, event: StudioEvent, limits: Limits) -> list[Correction]:
-    """An annotation as corrections, one per sentence of the text. All tokens count as checked; hence DataError if a
+    """Annotations as corrections, one per sentence of the text. All tokens count as checked; hence DataError if a
     region cannot be placed."""
-    task, annotation = event.task or {}, event.annotation or {}
-    if annotation.get("was_cancelled"):
-        return []
-    data = task.get("data")
-    if not isinstance(data, dict):
-        raise DataError("the event has no task with data")
-    config = config_of(event.label_config)
+    project = event.project if isinstance(event.project, dict) else {}
+    config = config_of(event.label_config or str(project.get("label_config") or ""))
+    return [
+        correction
+        for task, annotation in _annotations(event)
+        for correction in _corrections(served, task, annotation, config, limits)
+    ]
+
+
+def _annotations(event: StudioEvent) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The annotations of an event that were not cancelled, each with its task."""
+    tasks = event.task if isinstance(event.task, list) else [event.task or {}]
+    given = event.annotation if isinstance(event.annotation, list) else [event.annotation or {}]
+    by_id = {str(task.get("id")): task for task in tasks}
+    made = []
+    for annotation in given:
+        if annotation.get("was_cancelled"):
+            continue
+        task = tasks[0] if len(tasks) == 1 else by_id.get(str(annotation.get("task")), {})
+        if not isinstance(task.get("data"), dict):
+            raise DataError("the event has no task with data")
+        if not isinstance(annotation.get("result"), list):
+            raise DataError(f"the event has no annotation with a result, of task {task.get('id')}")
+        made.append((task, annotation))
+    return made
+
+
+def _corrections(
+    served: Served, task: dict[str, Any], annotation: dict[str, Any], config: Config, limits: Limits
+) -> list[Correction]:
+    data = task["data"]
     text_of(data, config)
     how = Reading(text_key=config.key if config.key in data else "text")
     notes = Notes()
     place = At(f"Label Studio, task {task.get('id')}"[:1000])
-    given = {"data": data, "annotations": [annotation]}
-    document = sound(read_task(given, place, how, notes), notes)
+    result = [item for item in annotation["result"] if not _is_of(item, config.other_texts)]
+    document = sound(read_task({"data": data, "annotations": [{"result": result}]}, place, how, notes), notes)
     sentences = _aligned(document, limits, notes)
-    refused = [notes.message(kind) for kind in UNPLACED if kind in notes.counts]
+    refused = [
+        f"{counted(notes.counts[kind], 'region')} {wrong}" for kind, wrong in UNPLACED.items() if kind in notes.counts
+    ]
     if refused:
-        raise DataError("; ".join(refused), hint="correct the regions in Label Studio and submit the annotation again")
+        hint = "correct the regions in Label Studio and submit the annotation again"
+        raise DataError("; ".join(refused), file=str(place), hint=hint)
     words = [[document.text[a:b] for a, b in sentence.tokens] for sentence in sentences]
     return [
         Correction(
             tokens=[list(token) if isinstance(token, tuple) else token for token in tokens],
             labels=list(_labels(served, sentence)),
-            id=f"{prefix_of(task)}{s + 1}",
+            id=f"labelstudio-{str(task.get('id', 'task'))[:150]}-{s + 1}",
             source=str(place),
         )
         for s, (sentence, tokens) in enumerate(zip(sentences, with_helpers(served, words), strict=True))
     ]  # fmt: skip
 
 
-def prefix_of(task: dict[str, Any]) -> str:
-    """What the ids of the corrections of a task begin with."""
-    return f"labelstudio-{str(task.get('id', 'task'))[:150]}-"
+def _is_of(item: Any, texts: Sequence[str]) -> bool:
+    """Whether a region is one of these texts."""
+    return isinstance(item, dict) and item.get("to_name") in texts
 
 
 def _aligned(document: Document, limits: Limits, notes: Notes) -> list[Sentence]:
@@ -175,11 +215,14 @@ def _labels(served: Served, sentence: Sentence) -> list[str]:
     return from_spans(chunks, len(sentence.labels), served.estimator.model_.scheme or "iob2")
 
 
-def _outdated(session: CorrectionSession, event: StudioEvent, given: list[Correction]) -> list[str]:
-    """Corrections of the same task from an earlier annotation, which had more sentences."""
-    prefix, kept = prefix_of(event.task or {}), {one.id for one in given}
-    known = (one.id or "" for one in session.journal.all())
-    return [id for id in known if id.startswith(prefix) and id.removeprefix(prefix).isdigit() and id not in kept]
+def _outdated(session: CorrectionSession, given: list[Correction]) -> list[str]:
+    """Corrections of the same tasks from earlier annotations, which had more sentences."""
+    kept = {one.id or "" for one in given}
+    tasks = {id.rpartition("-")[0] for id in kept}
+    parts = ((one.id or "").rpartition("-") for one in session.journal.all())
+    return [
+        id for task, _, number in parts if task in tasks and number.isdigit() and (id := f"{task}-{number}") not in kept
+    ]
 
 
 class StudioHandlers:
@@ -213,7 +256,7 @@ class StudioHandlers:
         if name in ANNOTATED:
             given = await self.service.in_thread(call, lambda _: corrections_of(served, event, self.service.limits))
             session.check(given)
-            ids = await asyncio.to_thread(session.journal.add, given, _outdated(session, event, given)) if given else []
+            ids = await asyncio.to_thread(session.journal.add, given, _outdated(session, given)) if given else []
             return reply({"status": "kept", "ids": ids, "corrections": len(session.journal)}, 201)
         if name == TRAIN:
             session.retrain(RetrainRequest())

@@ -9,9 +9,9 @@ from typing import Any
 
 from palmette.data.formats.conllu import read_treebank
 from palmette.data.formats.registry import read_corpus
-from palmette.page.assets import ASSETS
-from palmette.page.views import VIEWS, PageModel, View
 from palmette.serve.failure import Failure
+from palmette.serve.page.assets import ASSETS
+from palmette.serve.page.views import VIEWS, PageModel, View
 from palmette.serve.registry import Registry
 from palmette.serve.served import Served, stamp_of
 

@@ -11,8 +11,10 @@ from typing import Any
 import msgspec
 
 from palmette.errors import PalmetteError
+from palmette.lazy import loaded
+from palmette.serve.kinds import CORRECTED
 from palmette.serve.retrain import Job
-from palmette.serve.retrain_kinds import AGAIN
+from palmette.serve.retrain_kinds import Again
 from palmette.structures.training_log import Epoch, unit_of
 
 NICE = 5  # the server comes first
@@ -31,10 +33,10 @@ def progress(number: int, done: int, total: int, finished: Epoch | None) -> None
 
 
 def run(job: Job) -> None:
-    again = AGAIN[job.kind](job)
+    again: Again = loaded(CORRECTED[job.kind].training)(job)
     before = again.before()
     if before is not None:
-        report(measure=before.measure, before=before.value)
+        report(measure=before.name, before=before.value)
     made, after = again.train(progress)
     if after is not None:
         report(after=after.value)

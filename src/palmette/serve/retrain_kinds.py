@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,16 +17,17 @@ from palmette.data.formats.classified import read_classified
 from palmette.data.formats.conllu import read_treebank
 from palmette.data.formats.registry import read_corpus
 from palmette.data.labels.partial import mark_partial_labels
-from palmette.data.merge import merged, merged_treebanks
 from palmette.data.subset import take
 from palmette.data.treebank import Treebank
 from palmette.estimators.classifier import Classifier
 from palmette.estimators.parser import Parser
 from palmette.estimators.retag import prepare_training
 from palmette.estimators.tagger import Tagger
+from palmette.evaluation.record import Main
 from palmette.serve.correct_classifiers import tokens_of
 from palmette.serve.correct_parsers import treebank_of
 from palmette.serve.correction_data import corpus_of
+from palmette.serve.merge import merged, merged_treebanks
 from palmette.serve.retrain import Job
 from palmette.serve.served import field_of_helper
 from palmette.training.result import Progress
@@ -35,20 +36,15 @@ MOST_LOSS = 0.05  # points that a compact model may lose
 _FOLDS = re.compile(r"jackknifed, (\d+) fold")
 
 
-class Score(NamedTuple):
-    measure: str
-    value: float
-
-
 class Again(Protocol):
     """A model that is trained again."""
 
     def __init__(self, job: Job) -> None: ...
 
-    def before(self) -> Score | None:
+    def before(self) -> Main | None:
         """The old model on the development data."""
 
-    def train(self, progress: Progress) -> tuple[Any, Score | None]:
+    def train(self, progress: Progress) -> tuple[Any, Main | None]:
         """A new model with the settings of the old one, and its score."""
 
 
@@ -64,14 +60,11 @@ class TaggerAgain:
         self.job, self.old = job, Tagger.load(job.model, copy=True)
         self.dev = None if job.dev is None else read_corpus(job.dev, self.old.spec_for(job.dev, labelled=True))
 
-    def before(self) -> Score | None:
+    def before(self) -> Main | None:
         return self._score(self.old)
 
-    def _score(self, tagger: Tagger) -> Score | None:
-        if self.dev is None:
-            return None
-        found = tagger.evaluate(self.dev)
-        return Score("accuracy", found.accuracy) if found.f1 is None else Score("F1", found.f1)
+    def _score(self, tagger: Tagger) -> Main | None:
+        return None if self.dev is None else tagger.evaluate(self.dev).main()
 
     def _corpus(self) -> Corpus:
         old, job = self.old, self.job
@@ -82,7 +75,7 @@ class TaggerAgain:
         given = corpus_of(job.corrections, old._mode(), "the corrections", old.labels_)
         return merged(corpus, take(given, _repeated(given.n_sentences, job.weight)))
 
-    def train(self, progress: Progress) -> tuple[Tagger, Score | None]:
+    def train(self, progress: Progress) -> tuple[Tagger, Main | None]:
         made, model = Tagger(**self.old.get_params(deep=False)), self.old.model_
         if model.encoder is not None:
             resources = model.encoder.resources
@@ -114,11 +107,11 @@ class ParserAgain:
         if tags:
             self.about["tags"] = tags
 
-    def before(self) -> Score | None:
+    def before(self) -> Main | None:
         return self._score(self.old)
 
-    def _score(self, parser: Parser) -> Score | None:
-        return None if self.dev is None else Score("LAS", parser.evaluate(self.dev).las)
+    def _score(self, parser: Parser) -> Main | None:
+        return None if self.dev is None else parser.evaluate(self.dev).main()
 
     def _treebank(self) -> Treebank:
         if not self.job.corrections:
@@ -126,7 +119,7 @@ class ParserAgain:
         given = treebank_of(self.job.corrections).without(self.about["ignored"])
         return merged_treebanks(self.corpus, given.take(_repeated(given.n_sentences, self.job.weight)))
 
-    def train(self, progress: Progress) -> tuple[Parser, Score | None]:
+    def train(self, progress: Progress) -> tuple[Parser, Main | None]:
         old = self.old.model_
         made = Parser(**self.old.get_params(deep=False))
         made._templates = lambda *given: old.templates  # type: ignore[method-assign]
@@ -161,13 +154,13 @@ class ClassifierAgain:
         found = read_classified(path, labelled=True)
         return [one.tokens for one in found], [str(one.label) for one in found]
 
-    def before(self) -> Score | None:
+    def before(self) -> Main | None:
         return self._score(self.old)
 
-    def _score(self, classifier: Classifier) -> Score | None:
-        return None if self.dev is None else Score("accuracy", classifier.score(*self.dev))
+    def _score(self, classifier: Classifier) -> Main | None:
+        return None if self.dev is None else classifier.evaluate(*self.dev).main()
 
-    def train(self, progress: Progress) -> tuple[Classifier, Score | None]:
+    def train(self, progress: Progress) -> tuple[Classifier, Main | None]:
         X, y = self._read(self.job.train)
         for one in self.job.corrections:
             X += [tokens_of(one)] * self.job.weight
@@ -175,6 +168,3 @@ class ClassifierAgain:
         made = Classifier(**self.old.get_params(deep=False))
         made.fit(X, y, dev=self.dev, positive=self.old.model_.classes[1], progress=progress)
         return made, self._score(made)
-
-
-AGAIN: dict[str, type[Again]] = {"tagger": TaggerAgain, "parser": ParserAgain, "classifier": ClassifierAgain}

@@ -8,22 +8,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from palmette.data.labels.schemes import reading, unseen_scheme
-from palmette.data.model_file import peek_task
-from palmette.errors import ModelError, UsageError
-from palmette.estimators.classifier import Classifier
-from palmette.estimators.parser import Parser
+from palmette.data.model_file import load_any, peek_kind
+from palmette.errors import UsageError
 from palmette.estimators.retag import TAGS, Preparation, tag_field, tags_read
 from palmette.estimators.tagger import Tagger
-from palmette.pipeline.pipeline import Pipeline
 from palmette.serve.types import ModelDescription
 
-KINDS: dict[str | None, tuple[str, Any]] = {
-    "chain": ("tagger", Tagger),
-    None: ("tagger", Tagger),  # models of other tools
-    "parse": ("parser", Parser),
-    "classify": ("classifier", Classifier),
-    "pipeline": ("pipeline", Pipeline),
-}
 FILES = ("train", "dev", "test", "pool")
 
 
@@ -34,11 +24,8 @@ class Served:
         self.name, self.path, self.generation = name, path, generation
         self.stamp = stamp_of(path)
         self.loaded = datetime.now(UTC).isoformat(timespec="seconds")
-        task = peek_task(path)
-        if task not in KINDS:
-            raise ModelError(f"a model of the kind {task!r} cannot be served", file=path)
-        self.kind, estimator = KINDS[task]
-        self.estimator: Any = estimator.load(path, copy=copy)
+        self.kind = peek_kind(path).name
+        self.estimator: Any = load_any(path, "serve", copy=copy)
         self.helpers = self._helpers(helpers)
         self.scheme: str | None = None
         self.has_spans = False

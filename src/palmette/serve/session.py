@@ -6,14 +6,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from palmette.data.files import write_whole
-from palmette.errors import DataError
-from palmette.serve.correct_classifiers import CorrectClassifiers
-from palmette.serve.correct_parsers import CorrectParsers
-from palmette.serve.correct_taggers import CorrectTaggers
+from palmette.data.files import check_apart, write_whole
+from palmette.errors import DataError, UsageError
+from palmette.lazy import loaded
 from palmette.serve.correctable import Correctable
 from palmette.serve.failure import Failure, StorageError
 from palmette.serve.journal import ENDING, Journal
+from palmette.serve.kinds import CORRECTED
 from palmette.serve.pool import Picker
 from palmette.serve.registry import Registry, Slot
 from palmette.serve.retrain import Job, Retraining
@@ -27,12 +26,25 @@ class CorrectionSession:
     def __init__(self, slot: Slot, registry: Registry) -> None:
         self.slot, self.registry = slot, registry
         self.kind_name = slot.served.kind
-        self.kind = CORRECTABLE[self.kind_name]
+        self.kind: Correctable = loaded(CORRECTED[self.kind_name].corrections)()
         served, source = slot.served, registry.source
         self.folder = Path(source.corrections or os.path.dirname(served.path) or ".")
         self.journal = Journal(self.folder / f"{served.name}{ENDING}")
+        self._check_files()
         self.picker = Picker(self.kind, source.files.get("pool"), source.files.get("train"))
         self.retraining = Retraining(served.path, self._trained)
+
+    def _check_files(self) -> None:
+        """UsageError if corrections would be written over a file that the server reads."""
+        source, written = self.registry.source, (self.journal.path, self.folder / self.kind.file(self.served, [])[0])
+        for path in written:
+            try:
+                check_apart([path], [*source.files.values(), *source.models.values(), *source.helpers.values()])
+            except UsageError as error:
+                raise UsageError(
+                    f"the corrections of {self.slot.served.name} are written to {path}, which the server reads: rename "
+                    "that file, or keep corrections elsewhere by --corrections FOLDER"
+                ) from error
 
     @property
     def served(self) -> Served:
@@ -90,13 +102,6 @@ class CorrectionSession:
         self.retraining.stop()
 
 
-CORRECTABLE: dict[str, Correctable] = {
-    "tagger": CorrectTaggers(),
-    "parser": CorrectParsers(),
-    "classifier": CorrectClassifiers(),
-}
-
-
 def other_kind(served: Served, before: str) -> str:
     """Why a model cannot be corrected that took the place of one of another kind."""
     return (
@@ -109,7 +114,7 @@ def uncorrectable(served: Served, session: CorrectionSession | None) -> str | No
     """Why a model cannot be corrected; None if it can."""
     if session is not None:
         return None if session.kind_name == served.kind else other_kind(served, session.kind_name)
-    if served.kind in CORRECTABLE:
+    if served.kind in CORRECTED:
         return f"{served.name} was not a {served.kind} when the server was started: start it again to correct the model"
     return (
         f"{served.name} is a {served.kind}: several models in one file, which are trained together from a treebank. "
@@ -130,5 +135,5 @@ def untrainable(served: Served) -> str | None:
 
 def sessions_of(registry: Registry) -> dict[str, CorrectionSession]:
     """The sessions of all models that can be corrected."""
-    found = {name: slot for name, slot in registry.slots.items() if slot.served.kind in CORRECTABLE}
+    found = {name: slot for name, slot in registry.slots.items() if slot.served.kind in CORRECTED}
     return {name: CorrectionSession(slot, registry) for name, slot in found.items()}

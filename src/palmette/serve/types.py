@@ -237,7 +237,7 @@ class Picked(Struct, kw_only=True):
     sentences: list[PickedSentence]
 
 
-Identity = Annotated[str, Meta(min_length=1, max_length=200)]
+Identity = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^(?!\.{1,2}$)")]  # no `.` and `..`: see DELETE
 
 
 class Correction(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -337,10 +337,11 @@ class StudioPredictions(Struct, kw_only=True):
 
 
 class StudioEvent(Struct, kw_only=True):
-    """What Label Studio reports: an annotation, or the wish to train."""
+    """What Label Studio reports: an annotation, or several with their tasks, or the wish to train."""
 
     action: str | None = None
     event: str | None = None
-    task: dict[str, Any] | None = None
-    annotation: dict[str, Any] | None = None
+    task: dict[str, Any] | list[dict[str, Any]] | None = None
+    annotation: dict[str, Any] | list[dict[str, Any]] | None = None
+    project: Any = None
     label_config: str | None = None

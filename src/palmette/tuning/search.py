@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
-from palmette.options.tuning import TRIALS, TuningOptions
 from palmette.structures.training_log import Epoch
 from palmette.tuning.halving import KEPT, levels, survivors
+from palmette.tuning.options import TRIALS, TuningOptions
 from palmette.tuning.record import Record
 from palmette.tuning.space import Settings, Space
 from palmette.tuning.trial import FULL, Level, Task, Trial

@@ -11,16 +11,17 @@ from palmette.cli.classifier.common import (
     load_with_tagger,
     read_labelled,
 )
-from palmette.cli.command import JsonOptions
-from palmette.cli.output import print_json
+from palmette.cli.common import is_model, names_of
+from palmette.cli.comparing import Comparing
 from palmette.errors import DataError, UsageError
 from palmette.options.declare import option
 
 if TYPE_CHECKING:
     from palmette.estimators.classifier import Classifier
+    from palmette.evaluation.rivals import Rivals
 
 
-class CompareClassifiers(ClassifyingOptions, JsonOptions, LabelledCommand):
+class CompareClassifiers(ClassifyingOptions, Comparing, LabelledCommand):
     """Compare classifiers on the same labelled sentences, with significance tests."""
 
     examples = ("classifier compare old.palm new.palm test.tsv",)
@@ -30,8 +31,6 @@ class CompareClassifiers(ClassifyingOptions, JsonOptions, LabelledCommand):
         help="Two or more models or outputs of `classifier classify`, followed by a labelled file: CLASS<TAB>words per "
         "line, or JSON lines.",
     )  # fmt: skip
-    rounds: int = option(default=10_000, low=1, help="Rounds of bootstrap and randomisation.")
-    seed: int = option(default=1, low=0, help="Seed of bootstrap and randomisation.")
 
     def run(self) -> None:
         files, data = list(self.files), None
@@ -39,13 +38,13 @@ class CompareClassifiers(ClassifyingOptions, JsonOptions, LabelledCommand):
             data = files.pop()
         if len(files) < 2:
             raise UsageError("give two or more classifiers, or outputs of them, and then the labelled file")
-        from palmette.cli.common import is_model, names_of
-        from palmette.evaluation.class_comparison import compare_classes
-        from palmette.evaluation.comparison import CompareOptions
-        from palmette.reports.meter import Meter
+        systems = dict(zip(names_of(files), files, strict=True))
+        where = data or f"{self.positives}, {self.negatives}"
+        self.show(lambda: self._rivals(systems, data), where, {"files": files, "data": data})
 
-        names, meter = names_of(files), Meter(self.quiet or self.json)
-        systems = dict(zip(names, files, strict=True))
+    def _rivals(self, systems: dict[str, str], data: str | None) -> Rivals:
+        from palmette.evaluation.rivals import class_rivals
+
         models = {
             name: load_with_tagger(file, self.tagger, self.quiet) for name, file in systems.items() if is_model(file)
         }
@@ -54,17 +53,7 @@ class CompareClassifiers(ClassifyingOptions, JsonOptions, LabelledCommand):
             name: models[name].predict(given.X).tolist() if name in models else _classes_in(file, given)
             for name, file in systems.items()
         }
-        options = CompareOptions(self.rounds, self.seed, all_pairs=self.json)
-        found = compare_classes(given.y, guesses, options, meter.tell)
-        meter.clear()
-        if self.json:
-            import msgspec
-
-            print_json({"files": files, "data": data} | msgspec.to_builtins(found))
-        else:
-            from palmette.reports.class_comparison import print_class_comparison
-
-            print_class_comparison(found, data or f"{self.positives}, {self.negatives}")
+        return class_rivals(given.y, guesses)
 
 
 def _classes(models: dict[str, Classifier]) -> tuple[str, str] | None:

@@ -24,12 +24,13 @@ class EvalClassifier(ClassifyingOptions, JsonOptions, LabelledCommand):
         model = classifier.model_
         given = read_labelled(self.sources(self.data), model.classes)
         found = classifier.evaluate(*given)
+        dev = [{"pass": row["number"], "dev": row["dev"]} for row in classifier.training_log_ if row["dev"] is not None]
         if self.json:
-            by_pass = [
-                {"pass": row["number"], "dev": row["dev"]} for row in classifier.training_log_ if row["dev"] is not None
-            ]
-            print_json(found._asdict() | {"positive_class": model.classes[1], "accuracy_by_pass": by_pass})
+            print_json(found.to_dict() | {"accuracy_by_pass": dev})
             return
-        from palmette.reports.classification import print_binary
+        from palmette.reports.scores import print_scores
 
-        print_binary(found, model)
+        print_scores(found)
+        if dev:
+            print("accuracy on development data by pass")
+            print("  ".join(f"{row['pass']}: {100 * row['dev']:.2f}" for row in dev))

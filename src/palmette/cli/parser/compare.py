@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from palmette.cli.command import Command, JsonOptions
-from palmette.cli.common import text_spec
-from palmette.cli.output import print_json
+from palmette.cli.common import is_model, names_of, text_spec
+from palmette.cli.comparing import Comparing, systems_and_gold
 from palmette.cli.parser.common import ParsingOptions, load_parser, preparation
 from palmette.data.text import TextSpec
 from palmette.errors import UsageError
@@ -14,9 +13,10 @@ from palmette.options.declare import option
 
 if TYPE_CHECKING:
     from palmette.evaluation.attachment import HasTrees
+    from palmette.evaluation.rivals import Rivals
 
 
-class CompareParsers(ParsingOptions, JsonOptions, Command):
+class CompareParsers(ParsingOptions, Comparing):
     """Compare parsers or parsed files on the same gold trees, with significance tests."""
 
     examples = ("parser compare old.palm new.palm test.conllu",)
@@ -30,46 +30,21 @@ class CompareParsers(ParsingOptions, JsonOptions, Command):
     gold: str | None = option(
         default=None, metavar="FILE", path="input", help="The gold file, if it is not the last of the files."
     )
-    rounds: int = option(default=10_000, low=1, help="Rounds of bootstrap and randomisation.")
-    seed: int = option(default=1, low=0, help="Seed of bootstrap and randomisation.")
 
     def run(self) -> None:
-        systems, gold = self._split()
-        from palmette.data.model_file import peek_task
-
-        models = [file for file in systems if peek_task(file) is not None]
-        if peek_task(gold) is not None:
-            raise UsageError(f"{gold} is a model: the gold file comes last")
+        systems, gold = systems_and_gold(self.files, self.gold, "parsers or parsed files")
+        models = [file for file in systems if is_model(file)]
         if (self.beam is not None or self.tagger) and not models:
             raise UsageError("--beam and --tagger are for models, and there is none")
-        from palmette.cli.common import names_of
-        from palmette.evaluation.tree_comparison import compare_trees
-        from palmette.reports.meter import Meter
+        from palmette.evaluation.rivals import tree_rivals
 
-        meter = Meter(self.quiet)
-        right, guesses = self._guesses(systems, models, gold)
-        named = dict(zip(names_of(systems), guesses, strict=True))
-        found = compare_trees(right, named, self.rounds, self.seed, all_pairs=self.json, report=meter.tell)
-        meter.clear()
-        if self.json:
-            import msgspec
+        names = names_of(systems)
 
-            print_json({"gold": gold, "files": systems} | msgspec.to_builtins(found))
-        else:
-            from palmette.reports.attachment import print_tree_comparison
+        def rivals() -> Rivals:
+            right, guesses = self._guesses(systems, models, gold)
+            return tree_rivals(right, dict(zip(names, guesses, strict=True)))
 
-            print_tree_comparison(found, gold)
-
-    def _split(self) -> tuple[list[str], str]:
-        """What is compared, and the gold file."""
-        systems, gold = list(self.files), self.gold
-        if gold is None:
-            gold = systems.pop()
-        if len(systems) < 2:
-            raise UsageError("give two or more parsers or parsed files, and then the gold file")
-        if "-" in (gold, *systems):
-            raise UsageError("compare reads files, not standard input")
-        return systems, gold
+        self.show(rivals, gold, {"gold": gold, "files": systems})
 
     def _guesses(self, systems: list[str], models: list[str], gold: str) -> tuple[HasTrees, list[HasTrees]]:
         """Gold and the trees of each system. Parsed files need nothing that is compiled."""

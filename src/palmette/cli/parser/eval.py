@@ -71,9 +71,9 @@ class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
         if self.json:
             print_json(found.to_dict())
             return
-        from palmette.reports.attachment import print_attachment
+        from palmette.reports.scores import print_scores
 
-        print_attachment(found)
+        print_scores(found)
         if drawings and (self.draw or not self.svg):
             print()
             show_trees(drawings, None, draw=True)

@@ -23,45 +23,53 @@ logger = logging.getLogger(__name__)
 class FormatRow(NamedTuple):
     """A format by its name."""
 
-    home: str  # the module in this folder and the name of its `Format`
+    home: str  # the module below `palmette` and the name of its `Format`
     help: str
     options: tuple[str, ...] = ()  # fields of FormatSpec that apply to some formats only, and to this one
     defaults: Mapping[str, Any] = {}  # of fields of FormatSpec
     endings: tuple[str, ...] = ()  # of file names
+    convert: str = ""  # of formats of documents: what converts to them (`module:name`)
 
 
+DOCUMENTS = "connect.annotations.convert:to_documents"
 FORMATS: dict[str, FormatRow] = {
     "columns": FormatRow(
-        "columns.FORMAT", "one token per line, blank lines between sentences",
+        "data.formats.columns:FORMAT", "one token per line, blank lines between sentences",
         options=("columns", "label", "separator", "ragged"), defaults={"label": "-1"},
     ),
     "conllu": FormatRow(
-        "conllu.FORMAT", "CoNLL-U and CoNLL-X",
+        "data.formats.conllu:FORMAT", "CoNLL-U and CoNLL-X",
         options=("columns", "label"), defaults={"label": "upos", "columns": ("form",)}, endings=(".conllu", ".conllx"),
     ),
-    "attributes": FormatRow("attributes.FORMAT", "CRFsuite attribute files", endings=(".crfsuite", ".attr")),
+    "attributes": FormatRow(
+        "data.formats.attributes:FORMAT", "CRFsuite attribute files", endings=(".crfsuite", ".attr"),
+    ),
     "jsonl": FormatRow(
-        "jsonl.FORMAT", "one JSON object per sentence",
+        "data.formats.jsonl:FORMAT", "one JSON object per sentence",
         options=("columns", "label", "tag_names"), defaults={"columns": ("tokens",)},
         endings=(".jsonl", ".ndjson", ".jsonlines"),
     ),
-    "text": FormatRow("raw.TEXT", "raw text, one sentence per line"),
-    "plain": FormatRow("raw.PLAIN", "raw running text"),
+    "text": FormatRow("data.formats.raw:TEXT", "raw text, one sentence per line"),
+    "plain": FormatRow("data.formats.raw:PLAIN", "raw running text"),
     "prodigy": FormatRow(
-        "annotated.PRODIGY", "Prodigy's JSON lines", options=("columns", "label", "split_at_spans"),
+        "connect.annotations.formats:PRODIGY", "Prodigy's JSON lines",
+        options=("columns", "label", "split_at_spans"), convert=DOCUMENTS,
     ),
     "labelstudio": FormatRow(
-        "annotated.LABELSTUDIO", "Label Studio's JSON", options=("columns", "label", "split_at_spans", "offsets"),
+        "connect.annotations.formats:LABELSTUDIO", "Label Studio's JSON",
+        options=("columns", "label", "split_at_spans", "offsets"), convert=DOCUMENTS,
     ),
     "doccano": FormatRow(
-        "annotated.DOCCANO", "doccano's JSON lines", options=("columns", "label", "split_at_spans", "offsets"),
+        "connect.annotations.formats:DOCCANO", "doccano's JSON lines",
+        options=("columns", "label", "split_at_spans", "offsets"), convert=DOCUMENTS,
     ),
     "brat": FormatRow(
-        "annotated.BRAT", "brat standoff: a pair of .txt and .ann, or a folder", options=("split_at_spans",),
+        "connect.annotations.formats:BRAT", "brat standoff: a pair of .txt and .ann, or a folder",
+        options=("split_at_spans",), convert=DOCUMENTS,
         endings=(".ann",),
     ),
 }  # fmt: skip
-ANNOTATORS = {name: row.help for name, row in FORMATS.items() if row.home.startswith("annotated.")}
+ANNOTATORS = {name: row.help for name, row in FORMATS.items() if row.convert}
 OFFSETS = {
     "auto": "by the text that Label Studio gives to spans; units in doccano, where they are possible",
     "characters": "Unicode characters",

@@ -1,4 +1,4 @@
-"""The metadata of a chain model's file, declared once. Fields are named as the keys of the file (version 1)."""
+"""The metadata of a chain model's file, declared once. Fields are named as the keys of the file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class StoredRows(msgspec.Struct, frozen=True):
 
 
 class StoredCounting(msgspec.Struct, frozen=True):
-    """The parameters of an `HMM`, whose tables are further arrays; see structures/hmm/serialise.py."""
+    """The parameters of an `HMM`, whose tables are further arrays; see lab/hmm/serialise.py."""
 
     order: Literal[1, 2]
     ends: bool

@@ -30,8 +30,8 @@ from palmette.kernels.chain.forms import (
     FeatureWeights,
     stride_of,
 )
-from palmette.options.chain import ChainOptions, ChainSettings
-from palmette.options.search import Beam
+from palmette.lazy import loaded
+from palmette.options.chain import ChainSettings
 from palmette.structures.chain.array_specs import (
     CHECKPOINT,
     EXACT_PAIRS,
@@ -82,9 +82,7 @@ CRFSUITE = ".crfsuite"
 def save_chain(model: ChainModel, path: FilePath) -> None:
     """Write a model file, whole or not at all; CRFsuite's format if the name ends in .crfsuite."""
     if os.fspath(path).lower().endswith(CRFSUITE):
-        from palmette.structures.chain.imported.crfsuite_write import crfsuite_bytes
-
-        data = crfsuite_bytes(model)
+        data: bytes = loaded("connect.models.crfsuite_write:crfsuite_bytes")(model)
         with write_whole(path) as file:
             file.write(data)
         return
@@ -241,15 +239,13 @@ def chain_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainMo
     _check_names(stored, file)
     if isinstance(stored.reading, dict):
         FormatSpec.from_stored(stored.reading, file)
-    settings = unpack_settings(stored.settings, ChainSettings, ChainOptions, file)
+    settings = unpack_settings(stored.settings, ChainSettings, file)
     shape = _unpack_shape(stored.shape, len(stored.labels), file)
     encoder = (
         None if stored.templates is None else unpack_encoder(stored.templates, stored.resources, settings.unicode, file)
     )
     if encoder is not None and encoder.templates.order > shape.order:
         raise ModelError("damaged model: its templates are of a higher order than its states", file=file)
-    if isinstance(settings.search, Beam) and settings.search.recombine is None:  # a file from before the option
-        settings = settings.replace(search=settings.search.replace(recombine=False))
     beam = _beam_of(settings, shape, encoder, file)
 
     layout = layout_of(arrays, encoder, beam > 0)
@@ -282,9 +278,6 @@ def chain_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainMo
         settings,
         beam > 0 and settings.beam is not None and bool(settings.beam.recombine),
     )
-
-
-unpack_chain = chain_from_parts  # its name in pickles of earlier versions
 
 
 def _unpack_kind(

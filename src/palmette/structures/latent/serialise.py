@@ -19,7 +19,7 @@ from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
 from palmette.kernels.chain.forms import FeatureWeights, no_state
 from palmette.kernels.latent.forms import Views, Weights
-from palmette.options.latent import LatentOptions, LatentSettings
+from palmette.options.latent import LatentSettings
 from palmette.structures.latent.model import ClassifierModel
 from palmette.structures.latent.views import make_views, packed
 from palmette.structures.latent.weights import fixed_weights
@@ -45,7 +45,7 @@ CHECKPOINT = "checkpoint."
 
 
 class ClassifierMeta(msgspec.Struct, kw_only=True, frozen=True):
-    """Everything of a classifier that is not an array. Fields are named as the keys of the file (version 1)."""
+    """Everything of a classifier that is not an array. Fields are named as the keys of the file."""
 
     task: str
     classes: tuple[Name, Name]  # the negative one first
@@ -145,7 +145,7 @@ def load_classifier(path: FilePath, *, copy: bool = False) -> ClassifierModel:
     if stored.classes[0] == stored.classes[1]:
         raise ModelError("damaged model: its classes have the same name", file=file)
     model_file.check_text(stored.classes, "a class", file)
-    settings = unpack_settings(stored.settings, LatentSettings, LatentOptions, file)
+    settings = unpack_settings(stored.settings, LatentSettings, file)
     encoder = _unpack_encoder(stored, settings.unicode, file)
     views = packed(
         make_views(settings.latent, settings.view_names, settings.chunk_types), settings.chunk_types, settings.pairs

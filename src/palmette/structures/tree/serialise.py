@@ -23,7 +23,7 @@ from palmette.errors import DataError, ModelError, UsageError
 from palmette.kernels.tree.forms import LEFT, RIGHT, ROOT, Small, action_bytes
 from palmette.kernels.tree.small import small_sizes
 from palmette.kernels.tree.weights import MOST_ACTIONS, lists_of
-from palmette.options.tree import TreeOptions, TreeSettings
+from palmette.options.tree import TreeSettings
 from palmette.structures.stored_settings import unpack_settings
 from palmette.structures.training_log import Epoch, without_times
 from palmette.structures.tree.model import SHIFTING, Action, ParserModel, frozen_weights, n_actions, small_weights
@@ -40,7 +40,7 @@ class StoredParserTemplates(msgspec.Struct, frozen=True):
 
 
 class ParserMeta(msgspec.Struct, kw_only=True, frozen=True):
-    """Everything of a parser that is not an array. Fields are named as the keys of the file (version 1)."""
+    """Everything of a parser that is not an array. Fields are named as the keys of the file."""
 
     task: str
     templates: StoredParserTemplates
@@ -210,7 +210,7 @@ def parser_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> Parser
     """The model of arrays and metadata as `parser_parts` gives them, all of them checked."""
     model_file.check_task(meta, TASK, file)
     stored = model_file.read_metadata(meta, ParserMeta, "metadata", file)
-    settings = unpack_settings(stored.settings, TreeSettings, TreeOptions, file)
+    settings = unpack_settings(stored.settings, TreeSettings, file)
     _check_actions(stored.actions, settings, file)
     model_file.check_text([stored.root], "the relation of the root", file)
     if not isinstance(stored.ignored, UnsetType) and not set(stored.ignored) <= set(FIELDS[1:]):

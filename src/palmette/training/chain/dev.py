@@ -16,7 +16,7 @@ from palmette.data.labels.partial import mark_partial_labels
 from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.data.stream import map_in_order
 from palmette.errors import DataError, UsageError
-from palmette.evaluation.scores import Scores, score
+from palmette.evaluation.scores import LabelScores, score
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Data
 from palmette.kernels.core.index import FeatureIndex
@@ -45,8 +45,8 @@ class Dev:
     error: float = 1.0  # share of wrong tokens at the last call of `figure`
     threads: int = 1
 
-    def scores(self, weights: Any) -> Scores:
-        """Scores of a Chain."""
+    def scores(self, weights: Any) -> LabelScores:
+        """LabelScores of a Chain."""
         guess = np.concatenate(self._on_threads(lambda data: best_labels(weights, data, restricted=False)[0]))
         return score(self.gold, guess, self.data.offset, self.labels, scheme=self.scheme, known=self.sure)
 
@@ -67,8 +67,8 @@ class BeamDev(Dev):
     seen: Active | None = None  # attributes of templates that read earlier labels
     beam: BeamSearch | None = None
 
-    def scores(self, weights: Any) -> Scores:
-        """Scores of `BeamWeights`."""
+    def scores(self, weights: Any) -> LabelScores:
+        """LabelScores of `BeamWeights`."""
         assert self.seen is not None
         assert self.beam is not None
         guess, _ = beam_labels(weights, self.data, self.seen, self.beam, restricted=False)

@@ -1,0 +1,23 @@
+"""Palmette in spaCy pipelines: components, training data from documents, and documents of our pipelines as spaCy's.
+
+    nlp.add_pipe("palmette_tagger", config={"model": "pos.palm"})
+    nlp.add_pipe("palmette_ner", config={"model": "ner.palm"})
+
+spaCy finds the components by their entry points, without an import. Needs the extra `spacy`.
+"""
+
+try:
+    import spacy  # noqa: F401
+except ImportError as error:
+    raise ImportError("this needs spaCy: pip install 'palmette[spacy]'") from error
+
+from palmette.connect.spacy.chain import PalmetteNER, PalmetteSpans, PalmetteTagger
+from palmette.connect.spacy.document import spacy_doc
+from palmette.connect.spacy.factories import make_ner, make_parser, make_spans, make_tagger
+from palmette.connect.spacy.training import Misaligned, docs_from_offsets, sentences, trees
+from palmette.connect.spacy.tree import PalmetteParser
+
+__all__ = [
+    "Misaligned", "PalmetteNER", "PalmetteParser", "PalmetteSpans", "PalmetteTagger", "docs_from_offsets", "make_ner",
+    "make_parser", "make_spans", "make_tagger", "sentences", "spacy_doc", "trees",
+]  # fmt: skip

@@ -1,0 +1,81 @@
+"""What every score of a model on labelled data is: a record with a main figure, plain data, and parts for people.
+
+    found = tagger.evaluate(X, y)                # LabelScores; a parser gives AttachmentScores, and so on
+    found.main(), found.to_dict(), found.parts()
+
+Reports and notebooks draw the parts (`reports/scores.py`), whatever the kind of model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+
+from palmette.display import drawn_by
+from palmette.evaluation.tokens import Figures
+
+
+class Main(NamedTuple):
+    """The figure that a model is judged by."""
+
+    name: str
+    value: float
+
+
+class Strong(NamedTuple):
+    """A cell that stands out."""
+
+    cell: Cell
+
+
+Cell = str | int | float | Strong | None  # a float is a fraction, shown as a percentage; None: not available
+
+
+class Part(NamedTuple):
+    """A table of scores, as data."""
+
+    title: str
+    heads: Sequence[str]  # none: names and values in turn
+    rows: Sequence[Sequence[Cell]]
+    rarer: int = 0  # rows that are left out
+    folded: bool = False  # behind its title in a notebook
+    notebook: bool = False  # shown in notebooks only
+
+
+class Scores(msgspec.Struct, frozen=True):
+    """Base of the scores of all kinds of models. Figures are fractions of 1."""
+
+    told: ClassVar[tuple[str, ...]] = ()  # fields of the repr
+
+    def main(self) -> Main:
+        raise NotImplementedError
+
+    def headline(self) -> str:
+        """Sizes in a line above the tables."""
+        return ""
+
+    def parts(self) -> Iterator[Part]:
+        """The tables, the totals first."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists and numbers, ready for JSON."""
+        made: dict[str, Any] = msgspec.to_builtins(self)
+        return made
+
+    def __repr__(self) -> str:
+        values = [(name, getattr(self, name)) for name in self.told]
+        told = [f"{k}={v:.4f}" if isinstance(v, float) else f"{k}={v}" for k, v in values if v is not None]
+        return f"{type(self).__name__}({', '.join(told)})"
+
+    _repr_html_ = drawn_by("reports.notebook_scores:scores")
+
+
+FIGURES = ("precision", "recall", "F1", "gold", "found", "right")
+
+
+def figure_cells(found: Figures) -> tuple[Cell, ...]:
+    """The cells below FIGURES."""
+    return found.precision, found.recall, found.f1, found.gold, found.guessed, found.correct

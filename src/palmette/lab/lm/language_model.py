@@ -1,0 +1,258 @@
+"""`LanguageModel`: n-grams from sentences, probabilities of sentences, and sentences from probabilities.
+
+    model = LanguageModel().fit_file("text.txt")      # a sentence a line, words between spaces
+    model.perplexity(["the film is good ."])
+    model.sample(3, seed=1)
+
+Estimates: lab/lm/estimate.py. Files: palmette's own (serialise.py there) and ARPA (arpa.py).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from palmette.data.files import FilePath
+from palmette.data.formats.sentences import AnySentence, Sentences, read_sentences, sentences_of
+from palmette.data.normal_form import NFC, NONE, in_form
+from palmette.data.text import PLAIN, TextSpec
+from palmette.display import drawn_by
+from palmette.errors import DataError, UsageError, counted, not_fitted
+from palmette.estimators.base import Estimator
+from palmette.kernels.lm.sample import Source
+from palmette.kernels.lm.score import BEGIN, ROOT, Grams
+from palmette.kernels.lm.text import sentence_hashes
+from palmette.lab.lm.estimate import estimate
+from palmette.lab.lm.mixture import Mixture, split_order
+from palmette.lab.lm.options import NgramOptions
+from palmette.lab.lm.sample import Drawn, Progress, Wishes, allowed_words, draw
+from palmette.lab.lm.scores import SentenceScores, TextScore, sentence_scores
+from palmette.lab.lm.vocabulary import RESERVED, Vocabulary, check_words, vocabulary_of
+from palmette.options.declare import OptionError
+from palmette.options.spelling import argument
+
+logger = logging.getLogger(__name__)
+MAX_LENGTH, LONGEST = 100, 10_000  # words of a sampled sentence: default limit, and largest limit
+Texts = Iterable[AnySentence] | Sentences
+
+
+class LanguageModel(NgramOptions, Estimator):
+    """N-grams with interpolated modified Kneser-Ney smoothing.
+
+    After `fit`: `vocabulary_` (with <unk>, <s> and </s> first), `sizes_` (n-grams of each order), `discounts_`, and
+    `fell_back_`, the orders whose discounts are the fixed ones since the text is too small.
+    """
+
+    _repr_html_ = drawn_by("lab.lm.notebook:language_model")
+
+    # --- learning ---------------------------------------------------------------------------------------------
+
+    def fit(self, sentences: Texts) -> LanguageModel:
+        """Learn from sentences: strings of words separated by white space, or lists of words."""
+        self.check()
+        text = _texts(sentences)
+        if not text.n_tokens:
+            raise DataError("no word to learn from", file=text.source)
+        check_words(text)
+        vocabulary = vocabulary_of(text, self.min_count, self.unicode)
+        size = f"{counted(text.n_sentences, 'sentence')}, {counted(text.n_tokens, 'token')}"
+        size += f", {counted(len(vocabulary) - 3, 'word')}"
+        logger.info("%s", size)
+        ids = vocabulary.of(text.words)
+        found = estimate(ids, text.offset, len(vocabulary), self.order, logger.info)
+        self._set(vocabulary, Mixture(found.grams, found.lower, split_order(self.order)[1]), found.sizes)
+        self.discounts_, self.fell_back_ = found.discounts, found.fell_back
+        self.seen_: np.ndarray | None = np.unique(sentence_hashes(ids, text.offset))
+        return self
+
+    def fit_file(self, *paths: FilePath, spec: TextSpec = PLAIN) -> LanguageModel:
+        """Learn from files with one sentence per line. spec: their encoding."""
+        return self.fit(read_sentences(*paths, spec=spec))
+
+    def _set(self, vocabulary: Vocabulary, mixture: Mixture, sizes: Sequence[int]) -> None:
+        self._vocabulary, self._mixture, self.sizes_ = vocabulary, mixture, list(sizes)
+        self.vocabulary_ = vocabulary.words
+        self._source: Source | None = None
+
+    def _fitted(self) -> tuple[Vocabulary, Mixture]:
+        if not hasattr(self, "_mixture"):
+            raise not_fitted("LanguageModel")
+        return self._vocabulary, self._mixture
+
+    # --- probabilities ----------------------------------------------------------------------------------------
+
+    def log_likelihood(self, sentence: AnySentence) -> float:
+        """The natural logarithm of a sentence's probability, its end included."""
+        return float(self.sentence_scores([sentence]).logprob[0])
+
+    def perplexity(self, sentences: Texts) -> float:
+        """exp(-logprob / (tokens + sentences)), unknown words included; `evaluate` has it without them too."""
+        return self.evaluate(sentences).perplexity
+
+    def evaluate(self, sentences: Texts) -> TextScore:
+        """The figures of a text."""
+        return self.sentence_scores(sentences).together()
+
+    def score(self, sentences: Texts) -> float:
+        """Mean natural logarithm of the probability per word, ends of sentences included: -log(perplexity)."""
+        found = self.evaluate(sentences)
+        return found.logprob / (found.tokens + found.sentences)
+
+    def predict(self, sentences: Texts) -> list[str]:
+        """The most probable word after the words of each sentence; `</s>`: its end."""
+        self._fitted()
+        made = []
+        for words in _texts(sentences).texts():
+            p = self.distribution(words)
+            p[: len(RESERVED) - 1] = 0.0  # <unk> and <s> are no words
+            made.append(self.vocabulary_[int(p.argmax())])
+        return made
+
+    def sentence_scores(self, sentences: Texts) -> SentenceScores:
+        """The figures of each sentence."""
+        vocabulary, mixture = self._fitted()
+        text = _texts(sentences)
+        check_words(text)
+        ids = vocabulary.of(text.words)
+        return sentence_scores(mixture.word_probabilities(ids, text.offset), ids, text.offset)
+
+    def distribution(self, context: AnySentence = ()) -> np.ndarray:
+        """P(word | words before it in its sentence), f64[V], in the order of `vocabulary_`."""
+        vocabulary, (grams, lower, share) = self._fitted()
+        text = sentences_of([context])
+        check_words(text)
+        words = vocabulary.of(text.words).tolist() if text.n_tokens else []
+        p = _distribution(grams, words, len(vocabulary))
+        return p if lower is None else share * p + (1.0 - share) * _distribution(lower, words, len(vocabulary))
+
+    def probability(self, word: str, context: AnySentence = ()) -> float:
+        """P(word | words before it in its sentence)."""
+        self._fitted()
+        return float(self.distribution(context)[self._vocabulary.of_words([word])[0]])
+
+    # --- samples ----------------------------------------------------------------------------------------------
+
+    def sample(self, n: int = 1, **conditions: Any) -> list[list[str]]:
+        """n sentences; for the conditions see `draw`."""
+        drawn = self.draw(n, **conditions)
+        words, marks = [self.vocabulary_[w] for w in drawn.ids.tolist()], drawn.offset.tolist()
+        return [words[a:b] for a, b in pairwise(marks)]
+
+    def draw(
+        self,
+        n: int = 1,
+        *,
+        seed: int = 1,
+        max_length: int = MAX_LENGTH,
+        vocabulary: Iterable[str] | None = None,
+        lengths: Iterable[int] | None = None,
+        new: bool = False,
+        exclude: Texts | None = None,
+        progress: Progress | None = None,
+    ) -> Drawn:
+        """A sample as numbers of words, with what it took. Equal seeds give equal samples.
+
+        max_length: longer sentences are dropped; vocabulary: so are those with other words than these, and always those
+        with <unk>; lengths: lengths of sentences whose histogram is matched; new: no sentence of the training text;
+        exclude: none of these sentences.
+        """
+        words, mixture = self._fitted()
+        if n < 1 or not 1 <= max_length <= LONGEST or seed < 0:
+            raise UsageError(f"sample: n must be 1 or more, max_length 1 to {LONGEST:,}, seed 0 or more")
+        if self._source is None:
+            self._source = mixture.source(len(words))
+        wanted = None if vocabulary is None else words.of_words(list(vocabulary))
+        wishes = Wishes(n, max_length, allowed_words(len(words), wanted), self._unwanted(new, exclude))
+        if lengths is not None:
+            wishes.lengths = np.asarray(list(lengths), np.int64)
+        return draw(self._source, wishes, seed, progress)
+
+    def _unwanted(self, new: bool, exclude: Texts | None) -> np.ndarray:
+        """Hashes of sentences that a sample must not hold, sorted."""
+        found = [np.zeros(0, np.uint64)]
+        if new:
+            if self.seen_ is None:
+                raise OptionError(
+                    "new", f"an ARPA file does not know its training sentences\n  give them: {argument('exclude')}"
+                )
+            found.append(self.seen_)
+        if exclude is not None:
+            text = _texts(exclude)
+            found.append(sentence_hashes(self._vocabulary.of(text.words), text.offset))
+        return np.unique(np.concatenate(found))
+
+    # --- files ------------------------------------------------------------------------------------------------
+
+    def save(self, path: FilePath, *, arpa: bool | None = None) -> None:
+        """Write a model file, or an ARPA file when asked or when the name ends in .arpa or .arpa.gz."""
+        from palmette.lab.lm.arpa import is_arpa_name, write_arpa
+        from palmette.lab.lm.serialise import NgramModel, save
+
+        vocabulary, (grams, lower, _) = self._fitted()
+        if is_arpa_name(path) if arpa is None else arpa:
+            self.check_arpa()
+            write_arpa(path, vocabulary.words, grams, self.sizes_)
+            return
+        estimates = (grams, self.sizes_, self.discounts_, self.fell_back_, self.seen_)
+        save(NgramModel(self.order, self.min_count, vocabulary.words, *estimates, vocabulary.unicode, lower), path)
+
+    def check_arpa(self) -> None:
+        """UsageError if an ARPA file cannot hold a model of this order."""
+        if split_order(self.order)[1] < 1:
+            raise UsageError(f"order {self.order:g} is a mixture of two models, which an ARPA file cannot hold")
+
+    @classmethod
+    def load(cls, path: FilePath, *, copy: bool = False) -> LanguageModel:
+        """Read a model file or an ARPA file, whichever the content is. A model file is mapped; `copy` reads it into
+        memory instead: for files that may be overwritten in place while the model is in use."""
+        from palmette.lab.lm.arpa import looks_like_arpa, read_arpa
+        from palmette.lab.lm.serialise import load
+
+        if not looks_like_arpa(path):
+            found = load(path, copy=copy)
+            model = cls(found.order, min_count=found.min_count, unicode=found.unicode)
+            share = split_order(found.order)[1]
+            mixture = Mixture(found.grams, found.lower, share)
+            model._set(Vocabulary(found.words, found.unicode), mixture, found.sizes)
+            model.discounts_, model.fell_back_, model.seen_ = found.discounts, found.fell_back, found.seen
+            return model
+        words, grams, sizes = read_arpa(path)
+        # Words of a text in NFC cannot be others of the file, which does not tell its form.
+        form = NFC if in_form(words, NFC) == words else NONE
+        model = cls(len(sizes), unicode=form)
+        model._set(Vocabulary(words, form), Mixture(grams), sizes)
+        model.discounts_, model.fell_back_, model.seen_ = [], [], None
+        return model
+
+
+def _distribution(grams: Grams, words: Sequence[int], n_words: int) -> np.ndarray:
+    """P(word | words at the beginning of a sentence), f64[V]."""
+    at = BEGIN  # the longest n-gram that ends here
+    for w in words:
+        while at != ROOT and (found := _child(grams, at, w)) < 0:
+            at = int(grams.suffix[at])
+        at = w if at == ROOT else found
+    chain = [at]
+    while chain[-1] != ROOT:
+        chain.append(int(grams.suffix[chain[-1]]))
+    p = grams.p[:n_words].copy()
+    for g in reversed(chain[:-1]):
+        own = slice(grams.first[g], grams.first[g + 1])
+        p *= grams.backoff[g]
+        p[grams.word[own]] = grams.p[own]
+    return np.asarray(p)
+
+
+def _child(grams: Grams, g: int, w: int) -> int:
+    """As `find_child`, from Python."""
+    low, high = int(grams.first[g]), int(grams.first[g + 1])
+    k = low + int(np.searchsorted(grams.word[low:high], w))
+    return k if k < high and grams.word[k] == w else -1
+
+
+def _texts(given: Texts) -> Sentences:
+    return given if isinstance(given, Sentences) else sentences_of(given)

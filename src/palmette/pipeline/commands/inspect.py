@@ -1,0 +1,24 @@
+"""`palmette pipeline inspect`: what a pipeline holds."""
+
+from __future__ import annotations
+
+from palmette.cli.command import Command, JsonOptions
+from palmette.cli.output import print_json
+from palmette.options.declare import option
+
+
+class InspectPipeline(JsonOptions, Command):
+    """Show a pipeline: components, sizes, scores on development data, settings. To look into a component, take it out
+    with `palmette pipeline extract` and inspect that file."""
+
+    model: str = option(argument=True, path="input", help="The model file of a pipeline.")
+
+    def run(self) -> None:
+        from palmette.pipeline.inspection import pipeline_inspection, print_pipeline_inspection
+        from palmette.pipeline.pipeline import Pipeline
+
+        about = pipeline_inspection(Pipeline.load(self.model))
+        if self.json:
+            print_json(about)
+        else:
+            print_pipeline_inspection(about)
