@@ -27,7 +27,7 @@ class Views:
 
     _fitted: Callable[[], ChainModel]
     _items: Callable[..., Items]
-    _repr_html_ = drawn_by("notebook_models:tagger")
+    _repr_html_ = drawn_by("notebook_models:model")
 
     def show(
         self,

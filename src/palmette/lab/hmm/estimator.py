@@ -47,7 +47,7 @@ DECODINGS = ("viterbi", "marginal")
 class HMM(HmmOptions, Estimator):
     """A hidden Markov model of words and labels, counted from labelled sentences."""
 
-    _repr_html_ = drawn_by("notebook_models:hmm")
+    _repr_html_ = drawn_by("notebook_models:model")
 
     @classmethod
     def from_tables(
