@@ -11,11 +11,10 @@ from hypothesis import given
 from strategies import few
 
 from palmette.connect.annotations.align import Alignment, aligned, corpus_of
-from palmette.connect.annotations.files import labelling_of
 from palmette.connect.annotations.labelled import documents_of
 from palmette.data.corpus import Corpus
 from palmette.data.document import ACCEPT, Document, TextSpan, joined_pieces
-from palmette.data.formats.labelling import Labelling
+from palmette.data.formats.labelling import Labelling, labelling_of
 from palmette.data.formats.raw import parse_plain, parse_text
 from palmette.data.notes import KINDS, Notes
 from palmette.data.tokeniser import character_spans, token_spans

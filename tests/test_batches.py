@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_arrays import Case, chain_of, column_corpus, data_of, features_of, weights_by_name
+from chain_arrays import Case, chain_of, column_corpus, data_of, features_of
 from fitting import TEMPLATES, fit, noisy, same_bits
 from hypothesis import given
 from hypothesis import strategies as st
@@ -248,6 +248,7 @@ def test_the_rule_for_the_size_of_batches() -> None:
     ("options", "told"),
     [
         ({"learner": "crf", "batch_size": 8}, "looks at all sentences in every step"),
+        ({"learner": "crf", "shards": 2, "mixing": "updates"}, "sums over all shards in every step"),
         ({"learner": "perceptron", "search": Beam(4, update="laso"), "batch_size": 8}, "one by one"),
         ({"learner": "arow", "search": Beam(4), "batch_size": 8}, "one by one with arow"),
         ({"learner": "hmm", "batch_size": 8}, "no effect with the learner hmm"),
@@ -271,28 +272,3 @@ def test_threads_without_work_are_reported(caplog: pytest.LogCaptureFixture) -> 
     with caplog.at_level("INFO", logger="palmette"):
         ThreadTeam(5, 2)
     assert "3 threads will find no work: a batch has 2 sentences" in caplog.text
-
-
-@pytest.mark.parametrize("learner", ["perceptron", "mira", Crf(optimiser="sgd")])
-def test_free_threads_learn(learner: str | Crf) -> None:
-    X, y = (part[:200] for part in load_demo("train"))
-    one = Tagger("chunk", learner=learner, passes=5, lock_free=True).fit(X, y, threads=1)
-    three = Tagger("chunk", learner=learner, passes=5, lock_free=True).fit(X, y, threads=3)
-    plain = Tagger("chunk", learner=learner, passes=5).fit(X, y)
-    assert weights_by_name(one.model_) == weights_by_name(plain.model_)  # one thread alone is the plain learner
-    assert three.score(X, y) > 0.95
-    assert three.outcome_.training_log[0].updates > 0
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"batch_size": 8}, "one by one"),
-        ({"search": Beam(4)}, "exact search"),
-        ({"learner": "arow"}, "exact search"),
-        ({"learner": "crf"}, "exact search"),
-    ],
-)
-def test_free_threads_are_for_some_learners(options: dict, told: str) -> None:
-    with pytest.raises(UsageError, match=told):
-        Tagger(lock_free=True, **{"learner": "perceptron"} | options).settings()

@@ -273,3 +273,16 @@ def test_a_linear_classifier_has_probabilities_if_it_was_trained_with_developmen
     raw = np.exp(scores - scores.max(axis=1, keepdims=True))
     raw = (raw / raw.sum(axis=1, keepdims=True))[np.arange(100), np.searchsorted(found.classes_, y[200:])]
     assert np.log(right).mean() > np.log(raw).mean()
+
+
+def test_a_compact_model_is_calibrated_with_its_own_weights() -> None:
+    dev = load_demo("dev")
+    tagger = Tagger("chunk", passes=3).fit(*load_demo("train"), dev=dev)
+    full, before = tagger.model_, dict(tagger.model_.meta["calibration"])
+    tagger.compact(*dev, most_loss=5)
+    by_hand = tagger.calibrate(*dev)
+    assert full.meta["calibration"] == before
+    tagger.model_ = full
+    tagger.compact(*dev, most_loss=5)
+    assert tagger.temperature_ == pytest.approx(by_hand.temperature, rel=0.02)
+    assert tagger.temperature_ != pytest.approx(before["temperature"], rel=0.02)

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from cli_run import Cli, leave_demo
 
-from palmette import LinearClassifier, Parser, Tagger, load_demo
+from palmette import Classifier, LinearClassifier, Parser, Tagger, load_demo
 from palmette.data.formats.conllu import read_treebank
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
+from palmette.data.sources import SENTENCES
 from palmette.datasets.demo import demo_text
+from palmette.lab.hmm.estimator import HMM
 from palmette.training.chain.templates import choose_templates
 from palmette.training.checks import warn_of_strange_corpus, warn_of_strange_trees
 
@@ -102,6 +104,27 @@ def test_labels_that_are_equal_in_nfc_are_reported(logged: list[str]) -> None:
     logged.clear()
     Tagger("pos", passes=1).fit([["a", "b"]], [[one, "cafe"]])
     assert not any("NFC" in message for message in logged)
+
+
+@pytest.mark.parametrize("scale", ["memory", "disk", "shards", "hmm", "rows", "classes"])
+def test_labels_that_are_equal_in_nfc_are_reported_at_every_scale(
+    scale: str, logged: list[str], tmp_path: Path
+) -> None:
+    """Also if the second one comes in a later block, or in another file."""
+    one, two = "caf\u00e9", "cafe\u0301"
+    X, y = [["a", "b"]] * SENTENCES + [["b"]], [[one, "O"]] * SENTENCES + [[two]]
+    files = [tmp_path / "one.txt", tmp_path / "two.txt"]
+    for path, label in zip(files, (one, two), strict=True):
+        path.write_text(f"a {label}\nb O\n\n", encoding="utf-8")
+    {
+        "memory": lambda: Tagger("pos", passes=1).fit(X, y),
+        "disk": lambda: Tagger("pos", passes=1, out_of_core=True).fit(X, y),
+        "shards": lambda: Tagger("pos", passes=1, shards=2).fit_files(files),
+        "hmm": lambda: HMM().fit(X, y),
+        "rows": lambda: LinearClassifier().fit([{"a": 1.0}, {"b": 1.0}], [one, two]),
+        "classes": lambda: Classifier(passes=1).fit([["a"], ["b"]], [one, two], positive=one),
+    }[scale]()
+    assert sum("equal in Unicode's NFC" in message for message in logged) == 1
 
 
 def test_a_stray_label_is_reported(logged: list[str]) -> None:

@@ -317,10 +317,6 @@ def test_doctor_and_version(cli: Cli) -> None:
     assert f"{len(KERNELS)} as machine code for {about['library']['level']}" in cli.fine("doctor")
 
 
-def test_nothing_is_left_to_compile(cli: Cli) -> None:
-    assert "nothing to compile" in cli.fine("warmup")
-
-
 def test_the_demo_leaves_what_it_tells(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

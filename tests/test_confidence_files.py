@@ -123,6 +123,11 @@ def test_the_warning_comes_once_and_tells_what_to_do(cli: Cli) -> None:
     assert "palmette calibrate chunk.palm DEV" in ran.err
     assert "probab" not in ran.out
     assert "calibrated" not in cli("tag chunk.palm test.txt --confidence -q").err
+    for model, start in (("chunk", "# confidence (not calibrated)\n"), ("sure", "")):
+        for data in ("test.txt", "--with pos=pos.palm --text Time"):
+            text = cli.fine(f"tag {model}.palm {data} --marginals -q")
+            assert text.startswith(start)
+            assert text.startswith("#") == bool(start)
     assert "calibrated" not in cli("tag sure.palm test.txt --marginals").err
     assert "another bias" in cli("tag sure.palm test.txt --marginals --bias O=1").err
     assert "calibrated" not in cli("tag chunk.palm test.txt").err

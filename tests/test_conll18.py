@@ -152,6 +152,8 @@ def test_columns_that_gold_lacks_are_not_measured() -> None:
     rows = {line.split()[0]: line.split()[1:] for line in out.getvalue().splitlines()[2:]}
     assert rows["XPOS"] == rows["Lemmas"] == ["-", "-", "-", "-", "1", "1", "-"]
     assert rows["UPOS"] == ["100.00"] * 4 + ["1"] * 3
+    more = evaluate(sentence("a b X _ 0 root"), sentence("a b X Case=Nom 0 root"))  # of which nothing could be right
+    assert [name for name in METRICS if more[name].f1 is None] == ["XPOS", "UFeats", "AllTags", "MLAS"]
     nothing = evaluate(sentence("a _ _ _ 0 root"), sentence("a _ _ _ 0 root"))
     missing = ["UPOS", "XPOS", "UFeats", "AllTags", "Lemmas", "MLAS", "BLEX"]
     assert [name for name in METRICS if nothing[name].f1 is None] == missing

@@ -9,7 +9,19 @@ from typing import Any
 
 import pytest
 
-from palmette import Beam, Classifier, LanguageModel, Latent, LinearClassifier, Parser, Tagger, load_demo, load_trees
+from palmette import (
+    Beam,
+    Classifier,
+    LabelHistory,
+    LanguageModel,
+    Latent,
+    LinearClassifier,
+    Parser,
+    Pipeline,
+    Tagger,
+    load_demo,
+    load_trees,
+)
 from palmette.lab.hmm.estimator import HMM
 from palmette.options import declare
 from palmette.options.chain import TAGGER_LEARNERS, ChainSettings
@@ -86,6 +98,11 @@ def _ngrams(**options: Any) -> Any:
     return LanguageModel(**options).fit(["a bb cc a", "bb a cc", "cc a bb d", "d bb", "a bb"])
 
 
+def _pipeline(**options: Any) -> Any:
+    small = load_trees("test")
+    return Pipeline(passes=1, folds=2, beam=1, **options).fit(small, small)
+
+
 class Kind:
     """An estimator, the settings that it makes, and how it is trained with each learner."""
 
@@ -95,10 +112,17 @@ class Kind:
     def runs(self) -> list[dict[str, Any]]:
         return [{"learner": name} for name in self.learners] + [dict(one) for one in self.more] or [{}]
 
+    def variants(self, options: dict[str, Any]) -> Iterator[type[Options]]:
+        """The classes of the learner, search and states of a training."""
+        for name, value in options.items():
+            if self.made.__options__[name].variants is not None:
+                yield type(self.made.__options__[name].variant(value))
+
 
 KINDS = {
     "tagger": Kind(
         Tagger, _tag, ChainSettings, TAGGER_LEARNERS, {"search": Beam(4)}, {"states": Latent(2)},
+        {"states": Latent(2, init="all")}, {"states": LabelHistory()},
         {"shards": 2, "mixing": "updates", "learner": "perceptron"}, {"estimator": "mavg", "mavg_every": 2},
         {"out_of_core": True}, {"dev_share": 0.2},
     ),
@@ -108,7 +132,8 @@ KINDS = {
     ),
     "classifier": Kind(Classifier, _classify, LatentSettings, CLASSIFIER_LEARNERS, {"dev_share": 0.2}),
     "rows": Kind(LinearClassifier, _rows, None, ROW_LEARNERS),
-    "ngrams": Kind(LanguageModel, _ngrams, None, ()),
+    "ngrams": Kind(LanguageModel, _ngrams, None, {}),
+    "pipeline": Kind(Pipeline, _pipeline, None, {}),
 }  # fmt: skip
 NEEDED = {"dplvm": {"states": Latent(2)}}
 
@@ -122,18 +147,16 @@ def reads_of(kind: Kind, options: dict[str, Any]) -> Reads:
 
 
 def unread(kind: Kind) -> tuple[set[str], dict[str, set[str]]]:
-    """The options of the estimator that no training reads, and per learner those of its own that its training does not
-    read."""
+    """The options of the estimator that no training reads, and per learner, search and kind of states those of its own
+    that no training with it reads."""
     every: set[str] = set()
     own: dict[str, set[str]] = {}
     for options in kind.runs():
         found = reads_of(kind, options)
         every |= {name for owner, name in found if owner in (kind.made, kind.settings)}
-        name = options.get("learner")
-        if name is not None:
-            variant = kind.learners[name]
+        for variant in kind.variants(options):
             left = set(variant.__options__) - {read for owner, read in found if owner is variant}
-            own[name] = own.get(name, left) & left
+            own[variant.__name__] = own.get(variant.__name__, left) & left
     return set(kind.made.__options__) - every, {name: left for name, left in own.items() if left}
 
 
@@ -152,7 +175,24 @@ def test_an_hmm_passes_its_options_by_name_to_what_refuses_others(monkeypatch: p
         HMM().fit(*load_demo("test"))
 
 
-@pytest.mark.parametrize("name", ["tagger", "parser", "classifier", "rows"])
+@pytest.mark.parametrize(
+    ("name", "run"),
+    [
+        ("tagger", {"search": Beam(4)}), ("tagger", {"states": Latent(2)}), ("tagger", {"states": LabelHistory()}),
+        ("tagger", {"learner": "mira"}), ("parser", {"search": Beam(4)}),
+    ],
+)  # fmt: skip
+def test_an_option_of_a_variant_that_no_code_reads_is_found(
+    name: str, run: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = KINDS[name]
+    (variant,) = kind.variants(run)
+    monkeypatch.setitem(variant.__options__, "idle", Idle.__options__["idle"])
+    monkeypatch.setattr(variant, "idle", 1, raising=False)
+    assert unread(Kind(kind.made, kind.fit, kind.settings, {}, run))[1] == {variant.__name__: {"idle"}}
+
+
+@pytest.mark.parametrize("name", ["tagger", "parser", "classifier", "rows", "pipeline"])
 def test_an_option_that_no_code_reads_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = KINDS[name]
     for owner in filter(None, (kind.made, kind.settings)):

@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 from strategies import few
 
 from palmette import Crf, Latent, Tagger
+from palmette.connect.models.cqdb import string_hashes
+from palmette.connect.models.crfsuite_write import crfsuite_bytes
 from palmette.data.corpus import bytes_of
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
 from palmette.features.templates import parse
-from palmette.structures.chain.imported.cqdb import string_hashes
-from palmette.structures.chain.imported.crfsuite_write import crfsuite_bytes
 from palmette.structures.chain.imported.model import ImportedModel
 from palmette.structures.chain.posteriors import confidence_of
 

@@ -14,8 +14,8 @@ from strategies import few
 from test_imported_crfsuite import trained
 
 from palmette import Tagger
+from palmette.connect.models.crfsuite import read_crfsuite
 from palmette.errors import DataError, ModelError
-from palmette.structures.chain.imported.crfsuite import read_crfsuite
 
 GOOD = trained([[(["a", "b"], "X"), (["c"], "Y")], [(["a"], "Y"), (["d", "b"], "Z")]])
 INTERESTING = st.one_of(

@@ -18,10 +18,10 @@ from strategies import few
 
 from palmette import Tagger
 from palmette.cli import main
+from palmette.connect.models.crfpp import read_crfpp
+from palmette.connect.models.wapiti import read_wapiti
 from palmette.data.formats.registry import read_corpus
 from palmette.errors import ModelError, UsageError
-from palmette.structures.chain.imported.crfpp import read_crfpp
-from palmette.structures.chain.imported.wapiti import read_wapiti
 from palmette.structures.chain.posteriors import confidence_of
 
 

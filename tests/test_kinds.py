@@ -10,9 +10,10 @@ from cli_run import Cli, leave_demo
 
 from palmette import Classifier, LanguageModel, Parser, Pipeline, Tagger
 from palmette.cli import GROUPS, LISTED
-from palmette.data.kinds import KINDS, VERBS, imported, kind_of
+from palmette.data.kinds import KINDS, VERBS, kind_of
 from palmette.data.model_file import load_any, peek_kind
 from palmette.datasets.demo import example_files
+from palmette.lazy import loaded
 from palmette.serve.kinds import CORRECTED
 
 TRAINED = {
@@ -100,7 +101,7 @@ def test_a_row_has_what_its_verbs_need() -> None:
         every = set(VERBS) - {"plot", "page", "serve"}  # the same command for all kinds
         assert every <= set(kind.commands) | set(kind.refuses), name
         for place, about in kind.commands.values():
-            assert imported(place).run
+            assert loaded(place).run
             assert about.endswith(".")
     assert set(LINES) == set(VERBS[1:])
     assert set(GROUPS) == set(KINDS) - {"tagger"}
@@ -122,7 +123,7 @@ def test_a_file_tells_its_kind(folder: Path) -> None:
 def test_columns_of_the_server_are_keyed_by_kind() -> None:
     assert set(CORRECTED) <= set(KINDS)
     for column in CORRECTED.values():
-        assert all(imported(place) for place in column)
+        assert all(loaded(place) for place in column)
 
 
 def test_a_kind_that_is_named_is_a_spelling_of_its_group(cli: Cli) -> None:

@@ -111,7 +111,7 @@ def stored(made: Case, arrays: Weights, how: Training) -> Store:
     n, tokens = len(made.data), int(made.x.offset[-1])
     states, scores = np.zeros((len(made.views), tokens), np.int16), np.zeros(n)
     workspace = make_workspace(made.tables, LONGEST, how.decoding.combine)
-    decide(made.tables, arrays, made.x, np.arange(n), how.decoding, workspace, scores, states, np.zeros(0, np.bool_))
+    decide(made.tables, arrays, made.x, np.arange(n), how.decoding, workspace, scores, states)
     store = with_capacity(new_store(n), n, states.size)
     add_new(store, states, made.x.offset, np.arange(n))
     return store
@@ -147,7 +147,6 @@ WAYS: dict[str, dict[str, Any]] = {
     "one view": {},
     "cotrain": {"views": "all", "combine": "cotrain"},
     "joint": {"views": "iob2,ioe2", "combine": "joint", "types": 1},
-    "dual": {"views": "iob2,ioe2", "combine": "dual", "types": 1, "dual_rounds": 5},
     "arow": {"learner": Arow()},
     "perceptron": {"learner": Perceptron(), "estimator": "avg"},
     "bound": {"bound": True},

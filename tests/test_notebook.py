@@ -38,6 +38,7 @@ from palmette.evaluation.comparison import CompareOptions, compare
 from palmette.evaluation.findings import CheckResult, FileCheck, Finding, Overlap
 from palmette.evaluation.rivals import SystemOutputs, class_rivals, label_rivals, tree_rivals
 from palmette.evaluation.scores import score
+from palmette.lazy import loaded
 from palmette.reports.html import HtmlConsole, html
 from palmette.reports.inspection import inspect_tagger
 from palmette.reports.markup import text_of
@@ -207,6 +208,10 @@ def test_show_is_what_predict_nbest_and_confidence_say(chunker: Tagger) -> None:
     assert told == [{k: span[k] for k in ("type", "start", "end")} for span in sure["span_confidence"]]
     figures = [span["confidence"] for span in one["spans"]]
     assert figures == pytest.approx([span["confidence"] for span in sure["span_confidence"]])
+    plain = Tagger("chunk", passes=1).fit([TIME], [chunker.predict([TIME])[0]])
+    for tagger, confidence in ((plain, True), (plain, False), (chunker, True)):
+        drawn = tagger.show(TIME, confidence=confidence)._repr_html_()
+        assert ("not calibrated" in drawn) == (tagger is plain and confidence)
     gold = chunker.show(TIME, gold=["O"] * 4 + ["B-NEW"]).as_dict()["gold"]
     assert gold["spans"] == [{"type": "NEW", "start": 4, "end": 5, "confidence": None}]
 
@@ -377,12 +382,11 @@ def test_every_drawing_that_a_class_names_is_there() -> None:
     named = [
         place
         for file in sorted(SOURCE.rglob("*.py"))
-        for place in re.findall(r'drawn(?:_by)?\((?:self, )?"([a-z_]+:[a-z_]+)"\)', file.read_text(encoding="utf-8"))
+        for place in re.findall(r'drawn(?:_by)?\((?:self, )?"([a-z_.]+:[a-z_]+)"\)', file.read_text(encoding="utf-8"))
     ]
     assert len(named) > 15
     for place in named:
-        module, _, name = place.partition(":")
-        assert callable(getattr(importlib.import_module(f"palmette.reports.{module}"), name)), place
+        assert callable(loaded(place)), place
 
 
 def test_a_console_of_html_keeps_styles_and_escapes() -> None:

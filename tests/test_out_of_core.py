@@ -178,6 +178,9 @@ def test_generators_of_python_data(train: Path) -> None:
     ):
         with pytest.raises(DataError, match=message):
             Tagger(**settings, out_of_core=True).fit(iter(X), iter(y), sample_weight=iter(weights))
+    for wrong in (3, dict.fromkeys(range(len(X)), 1.0)):
+        with pytest.raises(DataError, match=r"sample_weight is .*: give a number per sentence"):
+            Tagger(**settings, out_of_core=True).fit(X, y, sample_weight=wrong)
     with pytest.raises(DataError, match=r"y\[60\] has 1 label, but X\[60\] has"):
         Tagger(**settings, out_of_core=True).fit(iter(X), (["O"] if k == 60 else own for k, own in enumerate(y)))
     with pytest.raises(DataError, match="y has more sentences than X, which has 70"):

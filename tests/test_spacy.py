@@ -97,6 +97,7 @@ def test_tags_and_spans_are_those_of_the_tagger(models: Path, batch: list[Any]) 
         group = doc.spans["palmette"]
         assert [(span.start, span.end, span.label_) for span in group] == found
         assert group.attrs["scores"].tolist() == pytest.approx(scores, abs=1e-6)
+        assert group.attrs["calibrated"] is chunker.calibrated_ is False
         assert [(span.start, span.end, span.label_) for span in doc.ents] == found
 
 

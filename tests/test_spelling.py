@@ -51,7 +51,7 @@ ALLOWED = {
     "lab/ablation.py": None,  # the text of `palmette compare --learners`
     "data/kinds.py": None,  # what is typed for each kind of model
     "data/model_header.py": {"--upgrade"},  # of pip
-    "structures/chain/imported/wapiti.py": {"--type"},  # of wapiti
+    "connect/models/wapiti.py": {"--type"},  # of wapiti
     "structures/chain/constraints.py": {"--to"},  # beside what Python has
     "training/chain/templates.py": {"--atoms"},  # beside what Python has
     "training/chain/prepare.py": {"--learner"},  # beside what Python has
@@ -216,7 +216,7 @@ def test_no_module_below_the_command_line_writes_flags_itself() -> None:
     seen = 0
     for file in sorted(SOURCE.rglob("*.py")):
         name = file.relative_to(SOURCE).as_posix()
-        if re.match(r"(cli|kernels|serve(?!/page))/|.*/commands?(/|\.py)", name):  # a server is started by a command
+        if re.match(r"(cli|kernels|serve(?!/page))/|.*[/_]commands?(/|\.py)", name):  # a server is started by a command
             continue
         found = {flag for text in texts(ast.parse(file.read_text(encoding="utf-8"))) for flag in FLAG.findall(text)}
         seen += len(found)

@@ -78,6 +78,7 @@ def test_no_command_needs_numba(tmp_path: Path) -> None:
 # What tagging a file by exact search must not wait for
 NOT_FOR_TAGGING = (
     "concurrent.futures", "difflib", "pathlib", "rich", "scipy", "tempfile", "unicodedata",
+    "palmette.connect", "palmette.crfsuite", "palmette.lab", "palmette.pipeline", "palmette.serve", "palmette.tuning",
     "palmette.cli.help", "palmette.data.items", "palmette.data.subset", "palmette.data.formats.nbest",
     "palmette.data.tokeniser", "palmette.datasets", "palmette.evaluation", "palmette.features.named",
     "palmette.features.wordforms", "palmette.kernels.chain.beam", "palmette.kernels.chain.exact",

@@ -262,6 +262,10 @@ def test_wrong_data(fitted: Tagger) -> None:
             ) as told:
                 tagger.predict(X)
             assert "column 2 is 'c' here" in str(told.value.hint)
+    wide = [[("a", "b", "c")]], [["B-NP"]]
+    for learn in (lambda: fitted.partial_fit(*wide), lambda: chunker().fit(SMALL, SMALL_Y, dev=wide)):
+        with pytest.raises(DataError, match="has 3 columns, and the model was trained on 2"):
+            learn()
 
 
 def test_a_column_that_no_template_reads_may_be_there() -> None:

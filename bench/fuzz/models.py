@@ -27,10 +27,10 @@ from palmette import (
     Pipeline,
     Tagger,
 )
+from palmette.connect.models.crfpp import read_crfpp
 from palmette.data import model_file
 from palmette.data.formats.conllu import parse_treebank
 from palmette.features.templates import parse
-from palmette.structures.chain.imported.crfpp import read_crfpp
 
 SENTENCES = [
     [("The", "DT"), ("old", "JJ"), ("boat", "NN"), ("stopped", "VBD")],
@@ -204,7 +204,6 @@ def _others(folder: Path) -> Iterator[tuple[str, Callable[[Path], None]]]:
     for name, options in {
         "one view": {}, "all views": {"views": "all", "combine": "cotrain"}, "states": {"latent": 3},
         "none": {"latent": "none"}, "joint": {"views": "all", "combine": "joint"},
-        "dual": {"views": "iob2,ioe1", "combine": "dual"},
     }.items():  # fmt: skip
         made = Classifier(template=parse(CLASSIFIER), types=1, passes=2, **options)  # type: ignore[arg-type]
         yield f"classifier, {name}", made.fit(*CLASSIFIED).save

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from palmette import __version__
-from palmette.data.kinds import KINDS, TAGGER, VERBS, Kind, imported
+from palmette.data.kinds import KINDS, TAGGER, VERBS, Kind
 from palmette.errors import PalmetteError, UsageError, for_command_line
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "synth": ("lab.synth.command:Synth", "Draw labelled sequences with a known best accuracy."),
     },
     "This installation": {
-        "warmup": ("cli.warmup:Warmup", "Compile all kernels ahead of the first use."),
-        "doctor": ("cli.doctor:Doctor", "Report versions, threads and what is missing."),
+        "doctor": ("cli.doctor:Doctor", "Report versions, how kernels run and what is missing."),
         "completion": ("cli.completion:Completion", "Print or install completion for bash, zsh or fish."),
     },
 }
@@ -246,7 +245,9 @@ def _spelling(kind: Kind, verb: str) -> str:
 
 def load_command(name: str) -> type[Command]:
     """The class of a command."""
-    command: type[Command] = imported(COMMANDS[name][0])
+    from palmette.lazy import loaded
+
+    command: type[Command] = loaded(COMMANDS[name][0])
     command.path = name
     return command
 

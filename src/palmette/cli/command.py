@@ -55,6 +55,10 @@ class Command(Options):
         """Constructor parameters of `owner` by the flags that were given."""
         return assemble(owner, self.flat.get(owner, {}), base)
 
+    def writes_over(self, output: str) -> bool:
+        """Whether a file, which is no model of ours, has the format that the command writes."""
+        return False
+
     def given(self, *names: str) -> list[str]:
         """Which of the flags of the owners (flat names) were given."""
         return [name for values in self.flat.values() for name in values if name in names]

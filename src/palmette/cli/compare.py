@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-from typing import Any
-
 from palmette.cli.common import HelperOptions, format_spec, names_of
 from palmette.cli.comparing import Comparing, systems_and_gold
-from palmette.cli.output import print_json
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
+from palmette.lazy import loaded
 from palmette.options.chain import TaggerOptions
-from palmette.options.declare import OptionError, option
+from palmette.options.declare import option
 
+LEARNERS = "lab.ablation_command:compare_learners"
 # Options of a tagger that hold for all learners of a comparison
 SHARED = ("dev-share", "template", "features", "passes", "order", "min-count")
 
@@ -67,7 +65,7 @@ class Compare(HelperOptions, Comparing):
         if self.train is None:
             self._compare_outputs()
         else:
-            self._compare_learners(self.train)
+            loaded(LEARNERS)(self, self.train)
 
     def _check(self) -> None:
         common = self.params(TaggerOptions)
@@ -93,37 +91,3 @@ class Compare(HelperOptions, Comparing):
             lambda: label_rivals(system_outputs(systems, gold, spec, self.helpers(self.quiet), self.quiet)),
             gold, {"gold": gold, "files": files}, self.differences,
         )  # fmt: skip
-
-    def _compare_learners(self, train: str) -> None:
-        from palmette.cli.system_outputs import labelled
-        from palmette.data.formats.registry import read_corpus
-        from palmette.lab.ablation import Material, ablate, parse_learners
-        from palmette.reports.comparison import print_ablation, use_of_dev
-        from palmette.reports.meter import Meter
-
-        assert self.gold is not None
-        learners = parse_learners(self.learners or [])
-        if len(learners) < 2:
-            raise UsageError("--learners: two or more, to be compared")
-        common = self.params(TaggerOptions)
-        for learner in learners:
-            learner.tagger(common, 1)
-        if "passes" in common and all("passes" in learner.unused() for learner in learners):
-            raise OptionError("passes", "no learner has any; L-BFGS has iterations, as in --learners crf:iterations=50")
-        spec = format_spec(self.params(FormatSpec))
-        data = Material(
-            labelled(read_corpus(train, spec), train),
-            None if self.dev is None else labelled(read_corpus(self.dev, spec), self.dev),
-            labelled(read_corpus(self.gold, spec), self.gold),
-        )
-        meter = Meter(self.quiet)
-        for handler in logging.getLogger("palmette").handlers:
-            handler.addFilter(meter.shows)
-        found = ablate(learners, data, common, range(1, (self.seeds or 3) + 1), self.options(), meter)
-        meter.clear()
-        note = use_of_dev(self.dev, common.get("dev_share"), self.gold)
-        if self.json:
-            about: dict[str, Any] = {"train": train, "dev": self.dev, "gold": self.gold, "use_of_dev": note}
-            print_json(about | {"common": common} | found.to_dict())
-        else:
-            print_ablation(found, note)

@@ -1,11 +1,10 @@
-"""`palmette doctor`: what is installed, where compiled code is kept, what is missing."""
+"""`palmette doctor`: what is installed, how kernels run, what is missing."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import os
 import platform
-from pathlib import Path
 
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.output import print_json
@@ -16,7 +15,7 @@ EXTRAS = {"numba": "jit", "matplotlib": "plot", "scikit-learn": "sklearn", "pyth
 
 
 class Doctor(JsonOptions, Command):
-    """Report versions, cache folder, threads and what is missing."""
+    """Report versions, how kernels run and what is missing."""
 
     def run(self) -> None:
         from palmette import __version__
@@ -25,8 +24,6 @@ class Doctor(JsonOptions, Command):
         from palmette.kernels.core.compile import JIT, LIBRARY, MODE
         from palmette.kernels.registry import KERNELS
 
-        folder = _cache_folder() if MODE == JIT else None
-        kept = sorted(folder.glob("*.kernel")) if folder else []
         about = {
             "palmette": __version__,
             "python": platform.python_version(),
@@ -38,9 +35,6 @@ class Doctor(JsonOptions, Command):
             "model_format": model_file.VERSION,
             "kernels": MODE,
             "library": native.about() and {"level": native.level(), **native.about(), "kernels": len(KERNELS)},
-            "cache": str(folder) if folder else None,
-            "cached_kernels": len(kept),
-            "cache_bytes": sum(path.stat().st_size for path in kept),
         }
         if self.json:
             print_json(about)
@@ -58,31 +52,10 @@ class Doctor(JsonOptions, Command):
             return
         asked = os.environ.get("PALMETTE_KERNELS")
         print(f"kernels: {f'{asked}, as PALMETTE_KERNELS asks' if asked else native.why_not()}")
-        if MODE != JIT:
-            print("  they run as plain Python, a thousand times slower; training needs them compiled")
-        elif folder is None:
-            print("  compiled code is not kept, so that each run compiles again; set PALMETTE_CACHE_DIR to a folder of")
-            print("  your own")
-            for choice, reason in _unusable_folders():
-                print(f"  {choice}: {reason}")
+        if MODE == JIT:
+            print("  each is compiled at its first call in every process, which takes 1 to 25 seconds")
         else:
-            size = sum(p.stat().st_size for p in kept) / 1e6
-            print(f"  compiled: {counted(len(kept), 'file')}, {size:.1f} MB in {folder}")
-            if not kept:
-                print("  nothing compiled yet: `palmette warmup` does it ahead")
-
-
-def _cache_folder() -> Path | None:
-    from palmette.kernels.core.jit import cache_folder
-
-    return cache_folder()
-
-
-def _unusable_folders() -> list[tuple[Path, str]]:
-    from palmette.kernels.core.jit import cache_folder_choices, why_unusable
-
-    reasons = ((folder, why_unusable(folder)) for folder in cache_folder_choices())
-    return [(folder, reason) for folder, reason in reasons if reason is not None]
+            print("  they run as plain Python, a thousand times slower; training needs them compiled")
 
 
 def _version(name: str) -> str | None:

@@ -31,25 +31,17 @@ def check_paths(command: Command) -> bool:
 
 def check_replaced(command: Command, output: str) -> None:
     """Raise DataError if a model would replace a file that is not a model and not empty, unless --force is given."""
-    if getattr(command, "force", False) or _is_same_kind(command, output):
+    if getattr(command, "force", False) or not os.path.isfile(output) or _of_another_tool(command, output):
         return
     from palmette.data.model_file import peek_task
 
-    if os.path.isfile(output) and os.path.getsize(output) and peek_task(output) is None:
+    if os.path.getsize(output) and peek_task(output) is None:
         hint = "choose another name, or replace it with --force"
         raise DataError("exists and is not a Palmette model", file=output, hint=hint)
 
 
-def _is_same_kind(command: Command, output: str) -> bool:
+def _of_another_tool(command: Command, output: str) -> bool:
     """Whether the format of another tool is written over a model of that format."""
-    from palmette.lab.lm.arpa import is_arpa_name
-
-    if not os.path.isfile(output):
-        return True
-    if output.lower().endswith(CRFSUITE):
-        return peek(output, lambda data: len(data) >= len(MARK)).startswith(MARK)
-    if getattr(command, "arpa", False) or (hasattr(command, "arpa") and is_arpa_name(output)):
-        from palmette.lab.lm.arpa import begins_as_arpa
-
-        return begins_as_arpa(output)
-    return False
+    if not output.lower().endswith(CRFSUITE):
+        return command.writes_over(output)
+    return peek(output, lambda data: len(data) >= len(MARK)).startswith(MARK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +21,16 @@ from palmette.cli.common import (
     load_tagger,
 )
 from palmette.cli.output import Meter, report_rate, report_source
-from palmette.cli.tag_bulk import is_bulk, tag_bulk
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.errors import UsageError, counted
+from palmette.lazy import loaded
 from palmette.options.declare import option
 
 if TYPE_CHECKING:
     from palmette.estimators.tagger import Tagger
 
 logger = logging.getLogger(__name__)
+BULK = "connect.bulk_command:tag_bulk"  # for many files
 
 
 class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOptions, OutputOptions, Command):
@@ -61,7 +63,8 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
     text: str | None = option(default=None, help="A sentence to tag instead of a file.")
     nbest: int | None = option(
         default=None,
-        help="Write this many label sequences per sentence, best first, with scores and (crf, dplvm) probabilities.",
+        help="Write this many label sequences per sentence, best first, with scores and, if the model is calibrated or "
+        "has learnt them (crf, dplvm, hmm), probabilities.",
     )  # fmt: skip
     ray: str | None = option(
         default=None, metavar="ADDRESS|auto|local", group="output",
@@ -106,8 +109,8 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
 
     def run(self) -> None:
         decode = self._check()
-        if is_bulk(self):
-            tag_bulk(self, decode)
+        if self._is_bulk():
+            loaded(BULK)(self, decode)
             return
         tagger = load_tagger(self.model, self.quiet, self)
         helpers = self.helpers(self.quiet)
@@ -127,6 +130,11 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
             logger.info("proven to be the best: %s of %s", f"{proven:,}", counted(searched, "sentence"))
         if not self.quiet and self.output != "-":
             report_rate(n, "token", seconds, [self.output])
+
+    def _is_bulk(self) -> bool:
+        """Whether outputs go to a folder: its name ends with a slash, or there are several inputs."""
+        several = bool(self.more) or self.ray is not None or _is_pattern(self.data)
+        return several or self.output.endswith(("/", os.sep))
 
     def _check(self) -> str:
         """How to decode; UsageError if options contradict each other."""
@@ -203,3 +211,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
             "these confidences are not calibrated: they rank guesses, and are not probabilities\n"
             "  to calibrate the model: palmette calibrate %s DEV -o calibrated.palm", self.model,
         )  # fmt: skip
+
+
+def _is_pattern(name: str) -> bool:
+    return any(mark in name for mark in "*?[") and not os.path.exists(name)

@@ -14,6 +14,7 @@ from palmette.cli.output import exit_if_interrupted, report_training
 from palmette.cli.train_shards import in_shards
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
+from palmette.lazy import loaded
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import option
 from palmette.options.learners import HiddenMarkov
@@ -128,9 +129,7 @@ class Train(ForceOptions, JsonOptions, Command):
         """What is told of each epoch: the display, and the page if there is one."""
         if not self.page:
             return contextlib.nullcontext(display)
-        from palmette.serve.live_page import LivePage
-
-        return LivePage(display, {"data": self.data, "output": self.output})
+        return loaded("serve.live_page:LivePage")(display, {"data": self.data, "output": self.output})
 
     def _check(self) -> None:
         held_out = self.dev is not None or bool(self.flat.get(TaggerOptions, {}).get("dev_share"))

@@ -40,7 +40,7 @@ class Weights(NamedTuple):
 
 def weights_of(model: ChainModel) -> Weights:
     """The weights of a model of order 1, in the order of CRFsuite's files."""
-    from palmette.structures.chain.imported.crfsuite_write import state_weights, transition_weights
+    from palmette.connect.models.crfsuite_write import state_weights, transition_weights
 
     pairs = transition_weights(model)
     source, target = np.nonzero(pairs)

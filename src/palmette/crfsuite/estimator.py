@@ -53,8 +53,7 @@ class CRF(Parameters):
     min_freq: features seen less often are left out. all_possible_states, all_possible_transitions: weights also for
     pairs of attribute and label, or of two labels, that the training data do not have.
     max_iterations: of passes or steps. epsilon (lbfgs, ap, pa, arow), period and delta (lbfgs, l2sgd): when to stop.
-    lbfgs: c1 and c2 (L1 and L2), num_memories, linesearch (MoreThuente, Backtracking, StrongBacktracking),
-    max_linesearch.
+    lbfgs: c1 and c2 (L1 and L2), num_memories, linesearch (MoreThuente), max_linesearch.
     l2sgd: c2, calibration_eta, calibration_rate, calibration_samples, calibration_candidates, calibration_max_trials.
     pa: pa_type (0, 1, 2), c, error_sensitive, averaging. arow: variance, gamma.
     verbose: print the course of training. model_filename: where the model is, or is to be; without it a temporary file

@@ -6,7 +6,6 @@ import math
 from typing import Any, NamedTuple
 
 LARGEST = 2147483647
-LINE_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
 
 
 class Parameter(NamedTuple):
@@ -43,8 +42,8 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "period": _PERIOD,
         "delta": Parameter(1e-5, "Training ends when `period` iterations decrease the loss by at most this.", 0.0),
         "linesearch": Parameter(
-            "MoreThuente", "CRFsuite's line searches; all names stand for the one here: strong Wolfe conditions "
-            "without L1, backtracking with it.", choices=LINE_SEARCHES,
+            "MoreThuente", "The line search: strong Wolfe conditions without L1, backtracking with it.",
+            choices=("MoreThuente",),
         ),
         "max_linesearch": Parameter(20, "Trials of one line search, at most.", 1),
     },

@@ -53,7 +53,7 @@ class Tagger:
             raise TypeError(f"value is {type(value).__name__}; expected bytes")
         if not value.startswith(MARK):
             raise ValueError(f"{source}: this is not a model of CRFsuite: it should begin with {MARK!r}")
-        from palmette.structures.chain.imported.crfsuite import read_crfsuite
+        from palmette.connect.models.crfsuite import read_crfsuite
 
         return self._use(read_crfsuite(value, source), value[:HEADER])
 

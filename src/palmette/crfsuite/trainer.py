@@ -214,8 +214,8 @@ def write_model(model: ChainModel, path: str) -> None:
     if path.endswith(".palm"):
         model.save(path)
         return
+    from palmette.connect.models.crfsuite_write import crfsuite_bytes
     from palmette.data.files import write_whole
-    from palmette.structures.chain.imported.crfsuite_write import crfsuite_bytes
 
     data = crfsuite_bytes(model)
     with write_whole(path) as file:

@@ -31,13 +31,15 @@ class Reading(msgspec.Struct, frozen=True):
 
 class TaggedSentence(msgspec.Struct, frozen=True):
     """A sentence with its labels; with several readings the best one comes first. `labels`: all that there are, so that
-    a type has the same colour in each sentence; `scheme`: how the labels encode spans, if they do not show it."""
+    a type has the same colour in each sentence; `scheme`: how the labels encode spans, if they do not show it;
+    `calibrated`: whether confidences are probabilities, if there are any."""
 
     tokens: list[str]
     readings: list[Reading]
     gold: Reading | None = None
     labels: list[str] = []
     scheme: str | None = None
+    calibrated: bool | None = None
 
     @classmethod
     def of(cls, tokens: Iterable[str], tags: Iterable[str]) -> TaggedSentence:
@@ -66,6 +68,7 @@ class TaggedSentence(msgspec.Struct, frozen=True):
             "readings": made[: len(self.readings)],
             "gold": None if self.gold is None else made[-1],
             "types": sorted(types - {""}),
+            "calibrated": self.calibrated,
         }
 
     def _with_spans(self, one: Reading, encoded: bool) -> dict[str, Any]:
@@ -81,8 +84,8 @@ class TaggedSentence(msgspec.Struct, frozen=True):
         pairs = zip(self.tokens, self.readings[0].tags, strict=True)
         return f"TaggedSentence({' '.join(f'{token}/{tag}' for token, tag in pairs)})"
 
-    _repr_html_ = drawn_by("notebook_sentences:tagged_html")
-    __str__ = drawn_by("notebook_sentences:tagged_text")
+    _repr_html_ = drawn_by("reports.notebook_sentences:tagged_html")
+    __str__ = drawn_by("reports.notebook_sentences:tagged_text")
 
 
 class Arcs(msgspec.Struct, frozen=True):
@@ -129,9 +132,9 @@ class ParsedSentence(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         return f"ParsedSentence({counted(len(self.words), 'word')}, {counted(len(self.trees), 'tree')})"
 
-    _repr_svg_ = drawn_by("notebook_sentences:parsed_svg")
+    _repr_svg_ = drawn_by("reports.notebook_sentences:parsed_svg")
     _repr_html_ = _repr_svg_  # inside of the notebook's page the picture has the notebook's colours
-    __str__ = drawn_by("notebook_sentences:parsed_text")
+    __str__ = drawn_by("reports.notebook_sentences:parsed_text")
 
 
 def _as_many(name: str, row: Sequence[Any] | None, of: Sequence[Any], noun: str = "token") -> None:

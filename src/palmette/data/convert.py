@@ -13,19 +13,19 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from palmette.connect.annotations.files import labelling_of, stream_documents, writable
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath, check_apart
-from palmette.data.formats.labelling import check_labels
+from palmette.data.formats.labelling import check_labels, labelling_of
 from palmette.data.formats.registry import load_format, stream_corpus
-from palmette.data.formats.spec import ANNOTATORS, FormatSpec
+from palmette.data.formats.spec import ANNOTATORS, FORMATS, FormatSpec
 from palmette.data.labels.convert import convert_labels
 from palmette.data.labels.repair import violations
 from palmette.data.labels.schemes import SCHEMES, are_chunk_labels, scheme_named, split_label
 from palmette.data.notes import MOST_PLACES, Notes
 from palmette.data.stream import Processed, Progress, process_file
 from palmette.errors import DataError, UsageError, counted
-from palmette.options.spelling import argument, named
+from palmette.lazy import loaded
+from palmette.options.spelling import named
 
 WITH_COLUMNS = ("columns", "attributes")  # formats that have all columns
 SAME = "iobes"  # the scheme that is written if neither a scheme nor a format is asked for
@@ -69,7 +69,7 @@ class Conversion(msgspec.Struct):
         return made + list(self.notes.messages())
 
 
-class _Seen:
+class Seen:
     """The chunks of the corpora that were read, and the ill-formed ones by scheme."""
 
     def __init__(self) -> None:
@@ -121,9 +121,9 @@ def convert_file(
     account = Conversion() if report is None else report
     account.format = format
     encoding = found.encoding if output_encoding is None else output_encoding
-    work = _Work(source, target, found, to, encoding, account, progress)
+    work = Work(source, target, found, to, encoding, account, progress)
     if format in ANNOTATORS:
-        work.to_documents(format)
+        loaded(FORMATS[format].convert)(work, format)
     elif format == found.format:
         work.relabelled()
     else:
@@ -133,7 +133,7 @@ def convert_file(
     return account.tokens
 
 
-class _Work(msgspec.Struct):
+class Work(msgspec.Struct):
     """One conversion."""
 
     source: FilePath
@@ -170,14 +170,14 @@ class _Work(msgspec.Struct):
         def work(corpus: Corpus, ids: np.ndarray, labels: list[str]) -> bytes:
             check_labels(labels, format)
             if format not in WITH_COLUMNS:
-                _note_columns(corpus, self.report)
+                note_columns(corpus, self.report)
             given, labelled = labelling_of(corpus)
             return MADE[format](msgspec.structs.replace(given, ids=ids, labels=labels) if labelled else given, labelled)
 
         self._by_corpora(work)
 
     def _by_corpora(self, write: Any) -> None:
-        seen, report = _Seen(), self.report
+        seen, report = Seen(), self.report
 
         def work(corpus: Corpus) -> Processed:
             seen(corpus)
@@ -190,33 +190,8 @@ class _Work(msgspec.Struct):
         report.tokens, report.sentences = done or (0, 0)
         seen.tell(report)
 
-    def to_documents(self, format: str) -> None:
-        """A format of annotators."""
-        if self.to is not None:
-            raise UsageError(f"{format} has spans and no tag scheme: leave {argument('to')} out")
-        from palmette.connect.annotations.sinks import SINKS, lines_of
 
-        seen, report = _Seen(), self.report
-
-        def count(corpus: Corpus) -> None:
-            seen(corpus)
-            _note_columns(corpus, report)
-            report.tokens += corpus.n_tokens
-            report.sentences += corpus.n_sentences
-
-        def work(group: Any) -> Processed:
-            kept = writable(group, format, report.notes)
-            report.spans += sum(len(document.spans) for document in kept)
-            return Processed(lines_of(kept, format, report.notes), (report.tokens, len(kept)))
-
-        groups = stream_documents(self.source, self.spec, report.notes, whole=format == "brat", seen=count)
-        opened = SINKS[format]
-        done = process_file(groups, work, self.target, progress=self.progress, encoding=self.encoding, opened=opened)
-        report.documents = done[1] if done else 0
-        seen.tell(report)
-
-
-def _note_columns(corpus: Corpus, report: Conversion) -> None:
+def note_columns(corpus: Corpus, report: Conversion) -> None:
     """Note once that columns beside the words are lost."""
     if len(corpus.columns) > 1 and "columns" not in report.notes.counts:
         report.notes.add("columns", corpus.source, len(corpus.columns) - 1)

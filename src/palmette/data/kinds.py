@@ -8,10 +8,10 @@ verb without a command works for all kinds (`plot`, `page`, `serve`), or the row
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from palmette.errors import UsageError, either
+from palmette.lazy import loaded
 
 VERBS = ("train", "tag", "eval", "inspect", "explain", "compare", "compact", "calibrate", "trellis", "plot", "pick",
          "page", "serve")  # fmt: skip
@@ -34,7 +34,7 @@ class Kind(NamedTuple):
     @property
     def loads(self) -> Any:
         """The class of its estimator."""
-        return imported(self.estimator)
+        return loaded(self.estimator)
 
     def command(self, verb: str) -> str:
         """What is typed for a verb: `palmette parser parse`."""
@@ -45,12 +45,6 @@ class Kind(NamedTuple):
         """UsageError if models of the kind do not have a verb."""
         if verb in self.refuses:
             raise UsageError(f"{file} is {self.words}, and `palmette {verb}` does not take one: {self.refuses[verb]}")
-
-
-def imported(place: str) -> Any:
-    """The object at "module:name" in palmette."""
-    module, _, name = place.partition(":")
-    return getattr(import_module(f"palmette.{module}"), name)
 
 
 TAGGER = Kind(

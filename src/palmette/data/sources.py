@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
@@ -18,6 +18,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath, shown
 from palmette.data.formats.registry import CheckedParser, load_format, stream_corpus
 from palmette.data.formats.spec import FormatSpec
+from palmette.data.item_plain import type_of
 from palmette.data.items import NO_WEIGHT, corpus_from_items
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.scratch import Scratch, ScratchFile
@@ -136,6 +137,8 @@ class ItemSource:
         numbers: LabelNumbers | None = None,
         weights: Iterable[float] | None = None,
     ) -> None:
+        if weights is not None and (isinstance(weights, Mapping) or not isinstance(weights, Iterable)):
+            raise DataError(f"sample_weight is {type_of(weights)}: give a number per sentence")
         self.given = (iter(X), iter(y), None if weights is None else iter(weights))
         self.mode, self.numbers, self.scratch = mode, numbers, scratch
         self.vectors: dict[str, int] | None = None

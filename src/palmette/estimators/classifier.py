@@ -13,7 +13,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus, column_of_types
@@ -44,6 +43,7 @@ from palmette.structures.chain.model import ChainModel
 from palmette.structures.latent.model import ClassifierModel
 from palmette.structures.latent.serialise import load_classifier
 from palmette.structures.latent.views import View
+from palmette.training.checks import warn_of_same_labels
 from palmette.training.latent.fit import Task, fit_classifier
 from palmette.training.latent.start import types_of
 from palmette.training.lines import report_end, reporter
@@ -56,7 +56,7 @@ class Classifier(ClassifierOptions, Estimator):
     Parameters are declared options; `palmette classifier train --help` and the reference pages explain all of them.
     """
 
-    _repr_html_ = drawn_by("notebook_models:model")
+    _repr_html_ = drawn_by("reports.notebook_models:model")
 
     def settings(self, chunker: ChainModel | None = None) -> LatentSettings:
         """The options of learning, checked, every variant as a value."""
@@ -139,6 +139,7 @@ class Classifier(ClassifierOptions, Estimator):
             raise OptionError("resume", f"the classes are {', '.join(classes)}, and {before} in the model")
         encoder = self._encoder(len(corpus.columns)) if resume is None else resume.encoder
         settings = self.settings(chunker)
+        warn_of_same_labels(classes, "classes")
         size = None if self.init_range == "auto" else float(self.init_range)
         self.outcome_: TrainResult
         self.model_, self.outcome_ = fit_classifier(Task(
@@ -195,14 +196,6 @@ class Classifier(ClassifierOptions, Estimator):
         found = [named_tags(model.views, states[:, a:b]) for a, b in pairwise(offset)]
         return items.with_empty(found, lambda: {view.name: [] for view in model.views})
 
-    def certified(self, X: Iterable[Any]) -> np.ndarray:
-        """Whether the structure of each sentence is proven to be the best one, bool[S]: always with `add` and `joint`,
-        never with votes; `dual` has a certificate or not."""
-        items = self._items(X)
-        found = np.ones(items.size, np.bool_)
-        found[items.places] = self._fitted().certified(items.corpus)
-        return found
-
     def classify_file(
         self,
         source: FilePath,
@@ -243,10 +236,7 @@ class Classifier(ClassifierOptions, Estimator):
         """Accuracy, precision, recall and F of the positive class, area under the ROC curve."""
         model, items = self._fitted(), self._items(X)
         gold = _signs([str(label) for label in y], tuple(model.classes), items)
-        scores = binary_scores(gold > 0, model.decide(items.corpus)[0], model.classes[1])
-        if model.settings.combine != "dual" or not items.corpus.n_sentences:
-            return scores
-        return msgspec.structs.replace(scores, certified=float(model.certified(items.corpus).mean()))
+        return binary_scores(gold > 0, model.decide(items.corpus)[0], model.classes[1])
 
     def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
         """Accuracy."""

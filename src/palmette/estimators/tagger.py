@@ -97,7 +97,9 @@ class Tagger(
         if dev is not None:
             if len(dev) != 2:
                 raise UsageError("dev is a pair of sentences and their labels: dev=(X, y)")
-            held_out = corpus_from_items(*dev, mode=self._wanted(), widths=corpus.vectors, numbers=numbers).corpus
+            held_out = corpus_from_items(
+                *dev, mode=self._wanted(), widths=corpus.vectors, numbers=numbers, columns=len(corpus.columns) or None
+            ).corpus
         return self.fit_corpus(corpus, held_out, threads=threads, progress=progress, verbose=verbose)
 
     def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, labels: Any = None) -> Tagger:
@@ -136,7 +138,7 @@ class Tagger(
         from palmette.training.chain.fit import fit_chain
         from palmette.training.chain.request import TrainRequest
         from palmette.training.chain.templates import choose_templates
-        from palmette.training.checks import warn_of_strange_corpus
+        from palmette.training.checks import warn_of_same_labels, warn_of_strange_corpus
         from palmette.training.hmm import check_no_features, fit_hmm
         from palmette.training.lines import report_end, reporter
 
@@ -154,6 +156,7 @@ class Tagger(
             templates = choose_templates(self.features, self.template, self.order, corpus, resources)
         if resume is None:
             warn_of_strange_corpus(corpus, templates, bool(settings.partial))
+            warn_of_same_labels(corpus.labels.types if corpus.labels is not None else [])
         request = TrainRequest(
             templates, settings, 1 if self.order is None else self.order, resources,
             tuple(self.forbidden), resume, checkpoint, names, self.ends, reporter(progress, verbose), threads,
@@ -241,7 +244,7 @@ class Tagger(
 
     def nbest(self, X: Iterable[Any], n: int = 5, *, allowed: Iterable[Any] | None = None) -> list[list[Labelling]]:
         """Of each sentence the n best label sequences as (labels, score, probability), best first; fewer where there
-        are no more. The probability is None unless the model has been learnt as a distribution (crf, dplvm)."""
+        are no more. The probability is None unless the model is calibrated or a distribution (crf, dplvm, hmm)."""
         from palmette.structures.chain.nbest import nbest_lists, of_no_token
 
         model = self._fitted()

@@ -37,9 +37,10 @@ class Compacting:
         return self.compact_corpus(None if X is None else self._corpus(X, y), most_loss)
 
     def compact_corpus(self, dev: Corpus | None, most_loss: float = 0.05) -> CompactReport:
-        """Make the model small, with a labelled corpus to measure the loss; see `compact`."""
+        """Make the model small, measured and calibrated on a labelled corpus; see `compact`."""
         from palmette.evaluation.scores import score
         from palmette.structures.chain.compact import Found, compact_chain
+        from palmette.training.chain.calibration import calibrate_on_dev
 
         if not 0 <= most_loss <= 100:
             raise OptionError("most_loss", f"{most_loss} is not a number of points between 0 and 100")
@@ -59,5 +60,6 @@ class Compacting:
         except BaseException:
             self.model_ = full
             raise
-        self.model_ = small
+        self.model_ = small.changed(meta=dict(small.meta))
+        calibrate_on_dev(self.model_, dev)  # the temperature of the full model does not fit other weights
         return report

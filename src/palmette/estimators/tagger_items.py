@@ -45,8 +45,8 @@ class PythonData:
             if labels is not None and numbers != model.label_numbers:
                 raise UsageError("labels: the model has other names; leave them out to train it further")
             numbers = model.label_numbers
-        widths = None if model is None else model.meta.get("vectors")
-        return corpus_from_items(X, y, mode=self._mode(), widths=widths, numbers=numbers).corpus
+        widths, columns = (None if model is None else model.meta.get(name) for name in ("vectors", "columns"))
+        return corpus_from_items(X, y, mode=self._mode(), widths=widths, numbers=numbers, columns=columns).corpus
 
     def _items(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> Items:
         """A corpus for the model, which looks ready-made attributes up."""

@@ -13,6 +13,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet
+from palmette.lazy import loaded
 from palmette.options.chain import ChainSettings
 from palmette.options.declare import OptionError
 from palmette.options.learners import HiddenMarkov
@@ -142,6 +143,5 @@ def make_cluster(
 
 def ray_cluster(make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], address: str) -> Cluster:
     """Workers on Ray, which is imported now."""
-    from palmette.connect.ray_cluster import RayCluster
-
-    return RayCluster(make, arguments, address)
+    made: Cluster = loaded("connect.ray_cluster:RayCluster")(make, arguments, address)
+    return made

@@ -27,7 +27,7 @@ class Views:
 
     _fitted: Callable[[], ChainModel]
     _items: Callable[..., Items]
-    _repr_html_ = drawn_by("notebook_models:model")
+    _repr_html_ = drawn_by("reports.notebook_models:model")
 
     def show(
         self,
@@ -43,7 +43,7 @@ class Views:
         below each other. confidence: how sure each label is. gold: the right labels, below the others."""
         from palmette.data.analysed import Reading, TaggedSentence
         from palmette.structures.chain.nbest import nbest_lists
-        from palmette.structures.chain.posteriors import confidence_of
+        from palmette.structures.chain.posteriors import are_probabilities, confidence_of
 
         model, corpus = self._fitted(), self._sentence(tokens, "nothing to show")
         (candidates,) = nbest_lists(model, corpus, nbest)
@@ -58,7 +58,8 @@ class Views:
         called = dict(zip(model.classes, model.labels, strict=True))
         right = None if gold is None else Reading([called.get(label, str(label)) for label in gold])
         written = plain if words is None else list(words)
-        return TaggedSentence(written, readings, right, model.labels, unseen_scheme(model.scheme))
+        calibrated = are_probabilities(model) if confidence else None
+        return TaggedSentence(written, readings, right, model.labels, unseen_scheme(model.scheme), calibrated)
 
     def trellis(self, tokens: Any) -> TrellisRecord:
         """The search of one sentence, as a plain record: scores, best path, runner-up, what a beam keeps."""

@@ -22,7 +22,6 @@ class BinaryScores(Scores, frozen=True):
     auc: float | None
     said_positive: int
     right_positive: int
-    certified: float | None = None  # share of joint structures that are proven to be the best
 
     positive_class: str = "positive"
 
@@ -39,7 +38,7 @@ class BinaryScores(Scores, frozen=True):
             ("correct", self.right_positive, "F1", self.f1),
             ("", "", "area under the ROC", self.auc),
         ]
-        yield Part("", (), [*rows, *([("", "", "certified", self.certified)] if self.certified is not None else [])])
+        yield Part("", (), rows)
 
 
 def binary_scores(truth: np.ndarray, scores: np.ndarray, positive_class: str = "positive") -> BinaryScores:

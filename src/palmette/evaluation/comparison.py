@@ -93,7 +93,7 @@ class Comparison(msgspec.Struct, frozen=True):
             "differences": msgspec.to_builtins(self.differences),
         }  # fmt: skip
 
-    _repr_html_ = drawn_by("notebook_scores:comparison")
+    _repr_html_ = drawn_by("reports.notebook_scores:comparison")
 
 
 def compare(

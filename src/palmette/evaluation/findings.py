@@ -78,4 +78,4 @@ class CheckResult:
         """Everything as built-in types, for JSON."""
         return {"clean": self.clean, **asdict(self)}
 
-    _repr_html_ = drawn_by("notebook_scores:check")
+    _repr_html_ = drawn_by("reports.notebook_scores:check")

@@ -71,7 +71,7 @@ class Scores(msgspec.Struct, frozen=True):
         told = [f"{k}={v:.4f}" if isinstance(v, float) else f"{k}={v}" for k, v in values if v is not None]
         return f"{type(self).__name__}({', '.join(told)})"
 
-    _repr_html_ = drawn_by("notebook_scores:scores")
+    _repr_html_ = drawn_by("reports.notebook_scores:scores")
 
 
 FIGURES = ("precision", "recall", "F1", "gold", "found", "right")

@@ -159,7 +159,7 @@ class Ablation(msgspec.Struct, frozen=True):
         """Plain dicts, lists and numbers, ready for JSON."""
         return msgspec.to_builtins(self) | {"pairs": [pair.to_dict() for pair in self.pairs]}
 
-    _repr_html_ = drawn_by("notebook_scores:ablation")
+    _repr_html_ = drawn_by("lab.ablation_command:ablation_html")
 
 
 class Material(NamedTuple):

@@ -84,11 +84,6 @@ class ChainOptions(TrainingOptions, BatchOptions, UnicodeOptions):
         default=None, group="data",
         help="Labels may be partly known: `?` is any label, `A|B` one of several (off: these are labels).",
     )  # fmt: skip
-    lock_free: bool = option(
-        default=False, group="training",
-        help="Threads learn from different sentences at the same time and do not wait for each other. The model then "
-        "depends on chance, not on the seed alone.",
-    )  # fmt: skip
     metric: str = option(
         default="auto", choices=("auto", "f1", "accuracy"), group="training",
         help="Score on the development data: f1 of spans, accuracy of tokens, or auto (f1 if labels are spans).",
@@ -228,7 +223,7 @@ class ChainSettings(ChainOptions, Value):
         """The settings with a size of batches for so many training sentences; left open if it is 1."""
         if self.batch_size is not None or self.chosen_learner.full_batch or self.learns_one_by_one:
             return self
-        if self.lock_free or self.shards > 1:  # threads have work without batches
+        if self.shards > 1:  # threads have work without batches
             return self
         return self.replace(batch_size=automatic_batch_size(n_sentences, self.chosen_learner.most_batch))
 
@@ -260,7 +255,6 @@ class ChainSettings(ChainOptions, Value):
         if self.mavg_every is not None and self.estimator != "mavg":
             raise OptionError("mavg_every", "applies to the estimator mavg")
         _check_transitions(self)
-        _check_lock_free(self)
         if self.mixing != "uniform" and self.shards == 1:
             raise OptionError("mixing", f"applies to shards, such as {spelt(ChainOptions, 'shards', 4)}")
         if learner.full_batch:
@@ -301,19 +295,6 @@ def _check_unused(settings: ChainSettings) -> None:
             raise OptionError(name, f"has no effect with the learner {learner.kind}; leave it out")
 
 
-def _check_lock_free(settings: ChainSettings) -> None:
-    if not settings.lock_free:
-        return
-    if settings.batch_size not in (None, 1):
-        raise OptionError("lock_free", "free threads learn from sentences one by one: leave batch_size out")
-    if settings.shards > 1:
-        raise OptionError("lock_free", "shards have weights of their own: leave one of them out")
-    if settings.beam is not None or settings.chosen_learner.adaptive or settings.chosen_learner.full_batch:
-        raise OptionError(
-            "lock_free", "is for exact search with perceptron, probperc, mira, pa, and crf by sgd or adagrad"
-        )
-
-
 def _check_full_batch(settings: ChainSettings) -> None:
     """An optimiser that looks at all data in each step has neither passes nor several results."""
     learner, n = settings.chosen_learner, settings.passes
@@ -324,6 +305,8 @@ def _check_full_batch(settings: ChainSettings) -> None:
         raise OptionError("estimator", f"{learner.kind} by lbfgs has one result, its optimum")
     if settings.batch_size is not None:
         raise OptionError("batch_size", f"{learner.kind} by lbfgs looks at all sentences in every step")
+    if settings.mixing != "uniform":
+        raise OptionError("mixing", f"{learner.kind} by lbfgs sums over all shards in every step")
 
 
 def _check_states(settings: ChainSettings) -> None:

@@ -22,14 +22,12 @@ _OTHER_NAMES = {"iobes": "o+c", "bioes": "o+c", "bio": "iob2"}
 MOST_TYPES = 200
 MOST_LATENT = 256
 TYPES = 4  # of chunks by default: on real data five views gain much from several, see docs/grammaticality.md
-DUAL_ROUNDS = 50
 MOST_BATCH = 4  # chosen by itself: accuracy is that of one by one; batches of 16 lose five points
 COMBINE = {
     "add": "each view has its own structure",
     "vote": "all views take the majority's structure",
     "cotrain": "each view takes the structure of the others",
     "joint": "all views take the structure with the best sum of their scores",
-    "dual": "the same by dual decomposition: certified if the views come to agree",
 }
 
 
@@ -37,7 +35,7 @@ def combine_number(name: str) -> int:
     """The number of a way to combine views in kernels, which import NumPy: `--help` does not wait for that."""
     from palmette.kernels.latent import forms
 
-    numbers = (forms.ADD, forms.VOTE, forms.COTRAIN, forms.JOINT, forms.DUAL)
+    numbers = (forms.ADD, forms.VOTE, forms.COTRAIN, forms.JOINT)
     return dict(zip(COMBINE, numbers, strict=True))[name]
 
 
@@ -100,10 +98,6 @@ class LatentOptions(TrainingOptions, BatchOptions, UnicodeOptions):
         help=f"Representations of the latent chunking: all, or some of {', '.join(VIEWS)}.",
     )  # fmt: skip
     combine: str = option(default="add", choices=COMBINE, group="model", help="How several views are combined.")
-    dual_rounds: int = option(
-        default=DUAL_ROUNDS, low=1, high=10_000, group="model",
-        help="Rounds of the search of a sentence, at most (--combine dual).",
-    )  # fmt: skip
     types: int | tuple | list | None = option(
         default=None, group="model", metavar="N|NAME,...", parse=_parse_types,
         check=lambda given: void(type_names(given)),
@@ -221,7 +215,7 @@ class LatentSettings(LatentOptions, Value):
         """How kernels find structures."""
         from palmette.kernels.latent.forms import Decoding
 
-        return Decoding(combine_number(self.combine), self.normalise, self.dual_rounds)
+        return Decoding(combine_number(self.combine), self.normalise)
 
     def training(self, n_examples: int) -> Training:
         """How kernels learn."""

@@ -139,5 +139,5 @@ class HiddenMarkov(CountingOptions, Learner):
     unused = (
         "features", "template", "lexicons", "clusters", "states", "estimator", "mavg_every", "partial", "passes",
         "patience", "stop_window", "stop_error", "min_count", "max_attributes", "min_feature_count", "edge_features",
-        "state_features", "search", "batch_size", "lock_free", "shards", "mixing",
+        "state_features", "search", "batch_size", "shards", "mixing",
     )  # fmt: skip

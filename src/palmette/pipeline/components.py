@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from typing import Any, Protocol, Self
 
 import numpy as np
 
 from palmette.data.treebank import Treebank
 from palmette.errors import UsageError
+from palmette.lazy import loaded
 from palmette.pipeline.options import COMPONENTS
 from palmette.pipeline.split_text import SplitText
 
@@ -17,10 +17,10 @@ Parts = tuple[Mapping[str, np.ndarray], dict[str, Any]]  # arrays and metadata, 
 
 # Where the class of each component is
 _CLASSES = {
-    "tok": "palmette.pipeline.splitter:Splitter",
-    "tag": "palmette.pipeline.tags:Tags",
-    "lemma": "palmette.pipeline.lemmas:Lemmas",
-    "parse": "palmette.pipeline.trees:Trees",
+    "tok": "pipeline.splitter:Splitter",
+    "tag": "pipeline.tags:Tags",
+    "lemma": "pipeline.lemmas:Lemmas",
+    "parse": "pipeline.trees:Trees",
 }
 ABOUT = {
     "tok": "sentences, words",
@@ -58,8 +58,7 @@ class Annotates(Stored, Protocol):
 
 def component_class(name: str) -> Any:
     """The class of a component, imported when it is needed."""
-    module, _, made = _CLASSES[name].partition(":")
-    return getattr(import_module(module), made)
+    return loaded(_CLASSES[name])
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:

@@ -39,8 +39,6 @@ def training_notes(model: ClassifierModel) -> list[str]:
         what = capped if row["again"] else "the rounds of a pass were"
         see = named(ClassifierOptions, "cap") if row["again"] else named(Lclr, "inner_rounds")
         notes.append(f"warning: {what} cut off in the last pass; see {see}")
-    if "certified" in row["figures"]:
-        notes.append(f"joint structures certified in the last pass: {100 * row['figures']['certified']:.1f} %")
     if row["new_structures"]:
         notes.append(f"new structures of negatives by inner round: {', '.join(map(str, row['new_structures']))}")
     if row["bound"] is not None:

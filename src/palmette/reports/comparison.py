@@ -1,10 +1,9 @@
-"""Systems and learners side by side, as tables for people, and how far the comparison is, on stderr."""
+"""Systems side by side, as tables for people."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -18,9 +17,6 @@ from palmette.evaluation.significance import Difference, Interval
 from palmette.reports.console import OutputConsole
 from palmette.reports.tables import letters, p_text, percent, plain_table, titled
 
-if TYPE_CHECKING:
-    from palmette.lab.ablation import Ablation, Spread
-
 ROWS = 40  # of a table by type, label or relation
 WHERE = {
     "type": "F1 by type of span ({rules})",
@@ -29,9 +25,6 @@ WHERE = {
     "words": "accuracy on words seen or unseen in the training data of {model}",
 }
 _WORDS = 12  # of a sentence on each side of what differs
-
-
-# Outputs
 
 
 def print_comparison(found: Comparison, gold: str, console: Console | None = None) -> None:
@@ -78,12 +71,12 @@ def _differences(pairs: Sequence[Pair], short: dict[str, str]) -> Table:
         name = f"{short[pair.second]} - {short[pair.first]}"
         for metric, difference in pair.differences.items():
             if difference is not None:
-                table.add_row(name, _named(metric), *_difference(difference, several))
+                table.add_row(name, _named(metric), *difference_cells(difference, several))
                 name = ""
     return table
 
 
-def _difference(found: Difference, several: bool) -> list[str]:
+def difference_cells(found: Difference, several: bool) -> list[str]:
     cells = [f"{100 * found.value:+.2f}", _between(found.interval, "+"), p_text(found.p)]
     return [*cells, p_text(found.p_holm)] if several else cells
 
@@ -149,52 +142,3 @@ def _headline(sentence: Sentence) -> str:
     ]
     text = " ".join([*(["..."] if lo else []), *words, *(["..."] if hi < len(sentence.text) else [])])
     return f"[dim]{place}:[/dim] {text}"
-
-
-# Learners
-
-
-def use_of_dev(dev: str | None, share: float | None, gold: str) -> str:
-    """What development data was used for, in a sentence."""
-    kept = f"{gold} was used for scores only"
-    if dev is None and share is None:
-        return f"no development data: each training keeps its last pass; {kept}"
-    source = dev or f"a share of {share:g} of the training sentences"
-    return f"{source} selected the pass of each training (and the estimator if it is auto); {kept}"
-
-
-def print_ablation(found: Ablation, note: str, console: Console | None = None) -> None:
-    """One table: mean and standard deviation over seeds, time, and significance against the first learner."""
-    console = console or OutputConsole(100)
-    seeds = len(found.learners[0].runs)
-    spans = found.learners[0].f1 is not None
-    several = len(found.pairs) > 1
-    console.print(
-        f"{counted(found.sentences, 'sentence')}, {counted(found.tokens, 'token')}; "
-        f"mean and standard deviation over {seeds} "
-        f"seed{'s' if seeds > 1 else ''}"
-    )
-    main = "F1" if spans else "accuracy"
-    heads = ["learner", *(["F1"] if spans else []), "accuracy", "seconds", f"{main} - first", "p"]
-    table = plain_table([*heads, *(["p (Holm)"] if several else [])])
-    for learner in found.learners:
-        pair = next((pair for pair in found.pairs if pair.second == learner.name), None)
-        tested: list[str] = []
-        gain = None if pair is None else pair.differences["f1"] or pair.differences["accuracy"]
-        if gain is not None:
-            difference, _, *p_values = _difference(gain, several)
-            tested = [difference, *p_values]
-        cells = [_spread(one, 100) for one in (learner.f1, learner.accuracy) if one is not None]
-        mark = " *" if learner.remark else ""
-        table.add_row(escape(learner.name) + mark, *cells, _spread(learner.seconds, 1), *tested)
-    console.print(table)
-    for learner in found.learners:
-        if learner.remark:
-            console.print(f"* {learner.name}: {learner.remark}", markup=False)
-    paired = "; seeds are paired, and a sentence is exchanged in all pairs at once" if seeds > 1 else ""
-    console.print(f"{rounds_legend(found.rounds, found.pairs)}{paired}", style="dim", markup=False)
-    console.print(note, style="dim", markup=False)
-
-
-def _spread(found: Spread, scale: float) -> str:
-    return f"{scale * found.mean:.2f}" + ("" if found.sd is None else f" ±{scale * found.sd:.2f}")

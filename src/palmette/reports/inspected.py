@@ -25,7 +25,6 @@ FIGURES = {
     "merges": ("merges", 1, ".2f"),
     "moved": ("states moved, %", 100, ".1f"),
     "swapped": ("of it swapped roles", 100, ".1f"),
-    "certified": ("certified", 100, ".1f"),
 }
 # What passes of classifiers have besides: heading, form
 MORE = {

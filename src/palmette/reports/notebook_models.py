@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from palmette.data.kinds import imported, kind_of
+from palmette.data.kinds import kind_of
 from palmette.errors import counted
+from palmette.lazy import loaded
 from palmette.reports.html import Html, element, facts, folded, html, page, quiet, rich_table
 from palmette.reports.inspected import training_log
 from palmette.reports.scores import part_table
@@ -34,7 +35,7 @@ def model(found: Estimator) -> str:
     parameters = folded("parameters that are not the defaults", facts(changed)) if changed else ""
     if not trained:
         return page(head, parameters)
-    shown = imported(CHAIN if kind is None else kind.inspect)(found, TOP, LABELS)
+    shown = loaded(CHAIN if kind is None else kind.inspect)(found, TOP, LABELS)
     log = training_log(shown.about.get("history") or (), shown.about.get("best_pass"))
     left = len(shown.about.get("labels") or ()) - LABELS
     more = quiet(f"and {counted(left, 'more label')}") if left > 0 else ""

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from palmette.evaluation.comparison import Comparison
 from palmette.evaluation.findings import CheckResult
 from palmette.evaluation.record import Scores
 from palmette.reports.checking import print_check
-from palmette.reports.comparison import print_ablation, print_comparison
+from palmette.reports.comparison import print_comparison
 from palmette.reports.html import element, folded, page, printed, rich_table
 from palmette.reports.scores import part_table
-
-if TYPE_CHECKING:
-    from palmette.lab.ablation import Ablation
-    from palmette.tuning.tune import TuneResult
 
 TITLE = "font-style:italic;margin-top:0.4em"
 GOLD = "gold"  # how comparisons call the data that they are on
@@ -34,16 +28,6 @@ def scores(found: Scores) -> str:
 
 def comparison(found: Comparison) -> str:
     return printed(lambda console: print_comparison(found, GOLD, console))
-
-
-def ablation(found: Ablation) -> str:
-    return printed(lambda console: print_ablation(found, "", console))
-
-
-def tuning(found: TuneResult) -> str:
-    from palmette.tuning.report import print_tuning
-
-    return printed(lambda console: print_tuning(found, console))
 
 
 def check(found: CheckResult) -> str:

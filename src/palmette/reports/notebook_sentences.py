@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from palmette.data.analysed import Arcs, ParsedSentence, TaggedSentence
+from palmette.data.formats.confidence import NOT_CALIBRATED
 from palmette.data.formats.conllu_light import Tree
 from palmette.reports.html import QUIET, Html, element, html, page, quiet
 from palmette.reports.sentence import aligned
@@ -35,14 +36,15 @@ def record_html(record: Mapping[str, Any]) -> str:
     rows = [(_figures(one), one) for one in record["readings"]]
     rows += [] if record["gold"] is None else [("gold", record["gold"])]
     drawn = [(name, _drawn(record, one, first["tags"])) for name, one in rows]
+    note = element("div", quiet(NOT_CALIBRATED)) if record["calibrated"] is False else ""
     if len(drawn) == 1:
-        return page(drawn[0][1])
+        return page(drawn[0][1], note)
     cell = "text-align:left;vertical-align:top;border:none;background:none;padding:0 1em 0 0"
     head = cell + ";white-space:nowrap;padding-top:0.55em"
     lines = [
         element("tr", element("td", quiet(name), style=head), element("td", words, style=cell)) for name, words in drawn
     ]
-    return page(element("table", *lines, style="border-collapse:collapse;border:none"))
+    return page(element("table", *lines, style="border-collapse:collapse;border:none"), note)
 
 
 def _figures(one: Mapping[str, Any]) -> str:

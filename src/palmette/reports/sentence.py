@@ -54,7 +54,10 @@ def tagged_text(
     if tell is not None and any(tell):
         ids = np.array([tagger.labels_.index(label) for label in labels], np.int32)
         found = confidence_of(tagger.model_, corpus, ids, bias, marginals=tell.marginals)
-        head = f"# {found.called} {found.sentences[0]:.6g}\n" if tell.confidence else ""
+        if tell.confidence:
+            head = f"# {found.called} {found.sentences[0]:.6g}\n"
+        elif not found.calibrated:
+            head = f"# {found.called}\n"
         further = confidence_cells(corpus.offset, found, tagger.labels_, tell)
         rows = [[*row, *more] for row, more in zip(rows, further, strict=True)]
     return head + aligned(rows)

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from palmette.data.kinds import imported
 from palmette.errors import PalmetteError
+from palmette.lazy import loaded
 from palmette.serve.kinds import CORRECTED
 from palmette.serve.retrain import Job
 from palmette.serve.retrain_kinds import Again
@@ -33,7 +33,7 @@ def progress(number: int, done: int, total: int, finished: Epoch | None) -> None
 
 
 def run(job: Job) -> None:
-    again: Again = imported(CORRECTED[job.kind].training)(job)
+    again: Again = loaded(CORRECTED[job.kind].training)(job)
     before = again.before()
     if before is not None:
         report(measure=before.name, before=before.value)

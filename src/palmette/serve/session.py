@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from palmette.data.files import check_apart, write_whole
-from palmette.data.kinds import imported
 from palmette.errors import DataError, UsageError
+from palmette.lazy import loaded
 from palmette.serve.correctable import Correctable
 from palmette.serve.failure import Failure, StorageError
 from palmette.serve.journal import ENDING, Journal
@@ -26,7 +26,7 @@ class CorrectionSession:
     def __init__(self, slot: Slot, registry: Registry) -> None:
         self.slot, self.registry = slot, registry
         self.kind_name = slot.served.kind
-        self.kind: Correctable = imported(CORRECTED[self.kind_name].corrections)()
+        self.kind: Correctable = loaded(CORRECTED[self.kind_name].corrections)()
         served, source = slot.served, registry.source
         self.folder = Path(source.corrections or os.path.dirname(served.path) or ".")
         self.journal = Journal(self.folder / f"{served.name}{ENDING}")

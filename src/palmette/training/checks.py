@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def warn_of_strange_corpus(corpus: Corpus, templates: TemplateSet | None, partia
     assert corpus.labels is not None
     labels = () if partial and NOTHING in corpus.labels.types else _labels(corpus.labels, "label")
     read = corpus.line_of(0) is not None  # from a file: an option can read it otherwise
-    for what, cure in (*labels, *_same_labels(corpus.labels, "label"), *_words(corpus, templates), *_sentences(corpus)):
+    for what, cure in (*labels, *_words(corpus, templates), *_sentences(corpus)):
         logger.warning(f"{what}: {cure}" if read else what)
 
 
@@ -38,8 +39,7 @@ def warn_of_strange_trees(treebank: Treebank) -> None:
     """Log what looks wrong in a treebank."""
     for what, _ in _labels(treebank.relations, "relation"):
         logger.warning(f"{what}: is the eighth field (deprel) filled in?")
-    for what, cure in _same_labels(treebank.relations, "relation"):
-        logger.warning(f"{what}: {cure}")
+    warn_of_same_labels(treebank.relations.types, "relations")
 
 
 def _labels(labels: Column, name: str) -> Iterator[tuple[str, str]]:
@@ -61,15 +61,14 @@ def _labels(labels: Column, name: str) -> Iterator[tuple[str, str]]:
         )
 
 
-def _same_labels(labels: Column, name: str) -> Iterator[tuple[str, str]]:
-    """Labels that are one in Unicode's normal form C: they look the same, and are learnt as two."""
-    spelt_as: dict[str, list[str]] = {}
-    for label in labels.types:
-        spelt_as.setdefault(nfc(label), []).append(label)
-    for form, variants in spelt_as.items():
-        if len(variants) > 1:
-            what = f"{len(variants)} different {name}s look the same, {form!r}, and are equal in Unicode's NFC"
-            yield what, "write them in one form: they are learnt as different ones"
+def warn_of_same_labels(labels: Iterable[str], names: str = "labels") -> None:
+    """Log labels that are one in Unicode's normal form C: they look the same, and are learnt as two."""
+    for form, n in Counter(map(nfc, labels)).items():
+        if n > 1:
+            logger.warning(
+                f"{n} different {names} look the same, {form!r}, and are equal in Unicode's NFC: write them in one "
+                "form, since they are learnt as different ones"
+            )
 
 
 def _words(corpus: Corpus, templates: TemplateSet | None) -> Iterator[tuple[str, str]]:

@@ -17,8 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from palmette.errors import counted
 from palmette.kernels.core.compile import MODE, PYTHON, prepared
 from palmette.kernels.core.team import Team, break_up, make_team
@@ -30,15 +28,11 @@ ALONE, MOST_ALONE = 8, 256  # calls of one thread after a busy one: doubled as l
 
 
 class ThreadTeam:
-    """Threads that share the sentences of a batch. Kernels that run uncompiled have one.
+    """Threads that share the sentences of a batch. Kernels that run uncompiled have one."""
 
-    Free threads do not share batches: each learns from sentences of its own, one by one, and changes the same weights
-    as the others without waiting for them."""
-
-    def __init__(self, threads: int = 1, batch: int = 1, free: bool = False) -> None:
-        self.batch, self.free = batch, free
-        size = 1 if MODE == PYTHON else max(1, threads if free else min(threads, batch))
-        self.members = [make_team(1)[0]._replace(number=k) for k in range(size)] if free else make_team(size)
+    def __init__(self, threads: int = 1, batch: int = 1) -> None:
+        self.batch = batch
+        self.members = make_team(1 if MODE == PYTHON else max(1, min(threads, batch)))
         self._alone, self._pause = 0, ALONE  # calls that one thread makes alone, from now on and at the next busy one
         if threads > batch > 1:
             idle = counted(threads - batch, "thread")
@@ -47,10 +41,6 @@ class ThreadTeam:
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(len(self.members) - 1, "palmette")
-
-    def parts(self, examples: np.ndarray) -> list[np.ndarray]:
-        """The examples of each thread: all of them, or if threads are free a part."""
-        return np.array_split(examples, len(self.members)) if self.free else [examples] * len(self.members)
 
     def run(self, kernel: Callable[..., Any], arguments: Callable[[Team], tuple[Any, ...]]) -> None:
         """Run a kernel that returns nothing on all threads, each with its own arguments. An error of one ends all."""
@@ -67,7 +57,7 @@ class ThreadTeam:
         finally:
             for other in others:
                 other.result()
-        if others and not self.free:
+        if others:
             self._look(time.perf_counter() - begun, time.process_time() - used)
 
     def _look(self, seconds: float, used: float) -> None:

@@ -22,6 +22,7 @@ from palmette.data.subset import split
 from palmette.display import drawn_by
 from palmette.errors import PalmetteError, UsageError
 from palmette.estimators.tagger import Tagger
+from palmette.lazy import loaded
 from palmette.structures.training_log import Epoch
 from palmette.training.chain.dev import check_labelled
 from palmette.tuning.default_space import default_space
@@ -68,7 +69,7 @@ class TuneResult(msgspec.Struct, frozen=True):
         """A new tagger with the best parameters, not trained yet."""
         return Tagger(**self.best_params)
 
-    _repr_html_ = drawn_by("notebook_scores:tuning")
+    _repr_html_ = drawn_by("tuning.report:tuning_html")
 
 
 class _Silent:
@@ -185,9 +186,7 @@ def _held_out_share(tagger: Tagger, dev: Corpus | None) -> tuple[Tagger, bool]:
 def _workers(material: Material, options: TuningOptions) -> Any:
     if options.ray is None:
         return Threads(material, options.threads)
-    from palmette.connect.ray_workers import RayWorkers
-
-    return RayWorkers(material, options.ray, options.threads)
+    return loaded("connect.ray_workers:RayWorkers")(material, options.ray, options.threads)
 
 
 def _metric(tagger: Tagger, corpus: Corpus) -> str:

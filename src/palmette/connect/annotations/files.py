@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-import numpy as np
-
 from palmette.connect.annotations.labelled import documents_of
 from palmette.connect.annotations.read import brat_documents, parse_documents, sound
 from palmette.connect.annotations.shared import left_out
@@ -14,7 +12,7 @@ from palmette.connect.annotations.sinks import SINKS, lines_of
 from palmette.data.corpus import Corpus
 from palmette.data.document import ACCEPT, IGNORE, REJECT, Document
 from palmette.data.files import FilePath, shown
-from palmette.data.formats.labelling import Labelling
+from palmette.data.formats.labelling import labelling_of
 from palmette.data.formats.registry import stream_corpus
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.data.notes import Notes
@@ -51,13 +49,6 @@ def stream_documents(
             for document in documents_made:
                 document.answer = ACCEPT if labelled else None
             yield documents_made
-
-
-def labelling_of(corpus: Corpus) -> tuple[Labelling, bool]:
-    """A corpus with its own labels, and whether it has any; else all are O."""
-    if corpus.labels is None:
-        return Labelling(corpus, np.zeros(corpus.n_tokens, np.int32), ["O"]), False
-    return Labelling(corpus, corpus.labels.ids, corpus.labels.types), True
 
 
 def writable(documents: Iterable[Document], format: str, notes: Notes) -> list[Document]:

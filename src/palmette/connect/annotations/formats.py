@@ -1,24 +1,49 @@
-"""Files of annotators as formats: documents become sentences of tokens, their spans labels in IOB2."""
+"""Files of annotators as formats: documents become sentences of tokens, their spans labels in IOB2, and back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from palmette.connect.annotations.align import Alignment, corpus_of
-from palmette.connect.annotations.outputs import OUTPUTS
+from palmette.connect.annotations.labelled import documents_of
 from palmette.connect.annotations.read import brat_documents, parse_documents
+from palmette.connect.annotations.sinks import SINKS, lines_of
 from palmette.data.corpus import Corpus
 from palmette.data.document import Document
 from palmette.data.files import FilePath, shown
 from palmette.data.formats.format import Format, Output, Parser
 from palmette.data.formats.jsonl import write_objects
-from palmette.data.formats.labelling import token_records, write_cells
+from palmette.data.formats.labelling import Labelling, token_records, write_cells
 from palmette.data.formats.raw import cutter
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.data.notes import Notes
 from palmette.data.stream import LINES
 from palmette.data.text import read_text
+
+_MARGINALS = "formats of annotators have no place for marginals: write jsonl"
+_SCORES = "formats of annotators have no place for scores of sentences, but for confidences; write jsonl"
+_CONFIDENCE = "doccano has no place for confidences: write prodigy, labelstudio, brat or jsonl"
+
+
+def _writer(format: str) -> Callable[[Labelling], bytes]:
+    def write(given: Labelling) -> bytes:
+        notes = Notes()
+        made = lines_of(documents_of(given, notes, whole=format == "brat"), format, notes)
+        notes.log()
+        return made
+
+    return write
+
+
+OUTPUTS = {
+    format: Output(
+        _writer(format),
+        {"marginals": _MARGINALS, "scores": _SCORES, **({"confidence": _CONFIDENCE} if format == "doccano" else {})},
+        SINKS[format],
+    )
+    for format in ANNOTATORS
+}
 
 
 def alignment(spec: FormatSpec) -> Alignment:

@@ -234,7 +234,7 @@ def _apart(spans: list[Span], others: list[Span]) -> list[Span]:
 
 class PalmetteSpans(SpanComponent):
     """Sets doc.spans[key]; with `confidence`, doc.spans[key].attrs["scores"] has a number per span, as spaCy's own span
-    categoriser has it."""
+    categoriser has it, and attrs["calibrated"] whether these are probabilities."""
 
     def __init__(
         self, name: str, model: str | None, columns: Sequence[str] | None = None, key: str = "palmette",
@@ -244,10 +244,13 @@ class PalmetteSpans(SpanComponent):
         super().__init__(name, model, columns, label, key=key, confidence=confidence)
 
     def _annotate(self, words: Words) -> None:
+        sure = self.confidence and self.estimator.calibrated_
         for doc, found in self._found(words, confidence=self.confidence):
             spans = [Span(doc, span.start, span.end, label=span.label) for span in found]
-            scores = {"scores": np.array([span.confidence for span in found])} if self.confidence else {}
-            doc.spans[self.key] = SpanGroup(doc, name=self.key, attrs=scores, spans=spans)
+            attrs: dict[str, Any] = {}
+            if self.confidence:
+                attrs = {"scores": np.array([span.confidence for span in found]), "calibrated": sure}
+            doc.spans[self.key] = SpanGroup(doc, name=self.key, attrs=attrs, spans=spans)
 
     def score(self, examples: Iterable[Any], **settings: Any) -> dict[str, Any]:
         """Precision, recall and F1 of the spans, for `nlp.evaluate`."""

@@ -3,9 +3,9 @@
 Columns: `--confidence` adds one column after the label, and for labels of spans two: the confidence of the token's
 label, and that of the whole span that it belongs to (`-` outside of spans); a line `# confidence ...` before the
 sentence has the confidence of all its labels together, `# confidence (not calibrated) ...` if the model is not
-calibrated. CoNLL-U has them in its last field. `--marginals` adds
-`LABEL/number` after the label, for every label in the model's order, as CRF++ does. JSON lines have all of it under
-names, and `calibrated`, which is true or false.
+calibrated. CoNLL-U has them in its last field. `--marginals` adds `LABEL/number` after the label, for every label in
+the model's order, as CRF++ does; alone, after a line `# confidence (not calibrated)` if the model is not. JSON lines
+have all of it under names, and `calibrated`, which is true or false.
 """
 
 from __future__ import annotations

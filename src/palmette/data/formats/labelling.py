@@ -14,6 +14,7 @@ from palmette.data.corpus import Column, Corpus
 from palmette.data.formats.confidence import (
     NO_CONFIDENCE,
     NO_SPAN,
+    NOT_CALIBRATED,
     Confidence,
     ConfidenceOutput,
     confidence_cells,
@@ -58,15 +59,21 @@ class Labelling(msgspec.Struct, frozen=True):
 
     def comments(self, equals: str = "") -> list[list[str]] | None:
         """The comment lines before each sentence: its score and its confidence; None: none."""
-        notes: list[dict[str, float]] = [{} for _ in range(self.corpus.n_sentences)]
+        notes: list[list[str]] = [[] for _ in range(self.corpus.n_sentences)]
+        for name, values in self._numbers():
+            for note, value in zip(notes, values, strict=True):
+                note.append(f"# {name} {equals}{value:.6g}")
+        if self.confidence is not None and not self.wanted.confidence and not self.confidence.calibrated:
+            for note in notes:  # marginals alone
+                note.append(f"# {NOT_CALIBRATED}")
+        return notes if any(notes) else None
+
+    def _numbers(self) -> Iterator[tuple[str, list[float]]]:
+        """The numbers of whole sentences that are written, by name."""
         if self.scores is not None:
-            notes = [{SCORE: score} for score in self.scores.tolist()]
+            yield SCORE, self.scores.tolist()
         if self.confidence is not None and self.wanted.confidence:
-            whole = [{self.confidence.called: share} for share in self.confidence.sentences.tolist()]
-            notes = [note | more for note, more in zip(notes, whole, strict=True)]
-        if self.scores is None and not any(notes):
-            return None
-        return [[f"# {name} {equals}{value:.6g}" for name, value in note.items()] for note in notes]
+            yield self.confidence.called, self.confidence.sentences.tolist()
 
     def records(self) -> Iterator[dict[str, Any]]:
         """What the JSON object of each sentence gets besides its tags."""
@@ -162,3 +169,10 @@ def token_records(corpus: Corpus) -> Iterator[tuple[dict[str, Any], int]]:
         if corpus.surface is not None:
             fields["offsets"] = corpus.surface.span[start:end].tolist()
         yield fields, end - start
+
+
+def labelling_of(corpus: Corpus) -> tuple[Labelling, bool]:
+    """A corpus with its own labels, and whether it has any; else all are O."""
+    if corpus.labels is None:
+        return Labelling(corpus, np.zeros(corpus.n_tokens, np.int32), ["O"]), False
+    return Labelling(corpus, corpus.labels.ids, corpus.labels.types), True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from palmette.data.corpus import Corpus, check_cells
@@ -14,6 +13,7 @@ from palmette.data.formats.spec import FORMATS, FormatSpec
 from palmette.data.stream import BLOCK, cut_blocks
 from palmette.data.text import read_text
 from palmette.errors import UsageError
+from palmette.lazy import loaded
 
 if TYPE_CHECKING:
     from palmette.data.notes import Notes
@@ -27,8 +27,7 @@ def load_format(name: str) -> Format:
     """The format with this name."""
     if name not in FORMATS:
         raise UsageError(f"unknown format {name!r}: choose {', '.join(FORMATS)}")
-    module, _, attribute = FORMATS[name].home.partition(":")
-    found: Format = getattr(import_module(f"palmette.{module}"), attribute)
+    found: Format = loaded(FORMATS[name].home)
     return found
 
 

@@ -28,8 +28,10 @@ class FormatRow(NamedTuple):
     options: tuple[str, ...] = ()  # fields of FormatSpec that apply to some formats only, and to this one
     defaults: Mapping[str, Any] = {}  # of fields of FormatSpec
     endings: tuple[str, ...] = ()  # of file names
+    convert: str = ""  # of formats of documents: what converts to them (`module:name`)
 
 
+DOCUMENTS = "connect.annotations.convert:to_documents"
 FORMATS: dict[str, FormatRow] = {
     "columns": FormatRow(
         "data.formats.columns:FORMAT", "one token per line, blank lines between sentences",
@@ -50,23 +52,24 @@ FORMATS: dict[str, FormatRow] = {
     "text": FormatRow("data.formats.raw:TEXT", "raw text, one sentence per line"),
     "plain": FormatRow("data.formats.raw:PLAIN", "raw running text"),
     "prodigy": FormatRow(
-        "connect.annotations.formats:PRODIGY", "Prodigy's JSON lines", options=("columns", "label", "split_at_spans"),
+        "connect.annotations.formats:PRODIGY", "Prodigy's JSON lines",
+        options=("columns", "label", "split_at_spans"), convert=DOCUMENTS,
     ),
     "labelstudio": FormatRow(
         "connect.annotations.formats:LABELSTUDIO", "Label Studio's JSON",
-        options=("columns", "label", "split_at_spans", "offsets"),
+        options=("columns", "label", "split_at_spans", "offsets"), convert=DOCUMENTS,
     ),
     "doccano": FormatRow(
         "connect.annotations.formats:DOCCANO", "doccano's JSON lines",
-        options=("columns", "label", "split_at_spans", "offsets"),
+        options=("columns", "label", "split_at_spans", "offsets"), convert=DOCUMENTS,
     ),
     "brat": FormatRow(
         "connect.annotations.formats:BRAT", "brat standoff: a pair of .txt and .ann, or a folder",
-        options=("split_at_spans",),
+        options=("split_at_spans",), convert=DOCUMENTS,
         endings=(".ann",),
     ),
 }  # fmt: skip
-ANNOTATORS = {name: row.help for name, row in FORMATS.items() if row.home.startswith("connect.annotations.")}
+ANNOTATORS = {name: row.help for name, row in FORMATS.items() if row.convert}
 OFFSETS = {
     "auto": "by the text that Label Studio gives to spans; units in doccano, where they are possible",
     "characters": "Unicode characters",

@@ -41,9 +41,7 @@ class Writer:
         if self.format not in known:
             raise UsageError(f"from {source} one can write {', '.join(known)}, not {format}")
         if self.format not in choices:
-            from palmette.connect.annotations.outputs import OUTPUTS
-
-            choices = OUTPUTS
+            choices = load_format(self.format).outputs
         check_labels(labels, self.format)
         output = choices[self.format]
         wanted = {**confidence._asdict(), "scores": scores}

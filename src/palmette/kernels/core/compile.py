@@ -1,7 +1,7 @@
 """The decorators of all kernels, and the three ways in which a kernel can run.
 
     library   machine code that was made when the package was built (core/native.py); Numba is not needed
-    jit       compiled by Numba at the first call and kept on disk (core/jit.py): the extra `jit`
+    jit       compiled by Numba at the first call (core/jit.py): the extra `jit`
     python    plain Python, a thousand times slower: for small inputs, and for tests with real tracebacks
 
 The library is used if one for this machine is installed and, in an editable install, as new as the sources; then Numba
@@ -107,8 +107,8 @@ def prepared(function: Callable[..., Any], *arguments: Any) -> Callable[[], None
 
 
 def part(py_func: Callable[..., Any]) -> Callable[..., Any]:
-    """A piece of a kernel: no cache entry, and no wrapper to call it from Python (a test that wants it calls
-    it through a kernel of its own; wrappers would double the compile time)."""
+    """A piece of a kernel, without a wrapper to call it from Python, which would double the compile time: a test that
+    wants it calls it through a kernel of its own."""
     if MODE != JIT:
         return py_func
     from palmette.kernels.core.jit import PART, njit

@@ -13,10 +13,7 @@ _IMPORT = re.compile(rf"^from {re.escape(__name__.removesuffix('.core.sources'))
 
 @cache
 def sources_of(source: Path) -> frozenset[Path]:
-    """The kernel files that the code of `source` can come from: itself and all that it imports, over any steps. A file
-    outside of this folder (a kernel of a test or a plug-in) may use any of ours."""
-    if FOLDER not in source.parents:
-        return frozenset(FOLDER.rglob("*.py")) | ({source} if source.is_file() else frozenset())
+    """The kernel files that the code of `source` can come from: itself and all that it imports, over any steps."""
     found, waiting = {source}, [source]
     while waiting:
         for name in _IMPORT.findall(waiting.pop().read_text(encoding="utf-8")):

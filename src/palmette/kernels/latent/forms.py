@@ -29,7 +29,7 @@ from palmette.kernels.core.types import (
 )
 from palmette.kernels.learning.rule import CandidateList, Rule, candidate_list
 
-ADD, VOTE, COTRAIN, JOINT, DUAL = 0, 1, 2, 3, 4  # how views are combined
+ADD, VOTE, COTRAIN, JOINT = 0, 1, 2, 3  # how views are combined
 STARTS, ENDS, AFTER, BEFORE = (
     1,
     2,
@@ -93,9 +93,8 @@ class Labelled(NamedTuple):
 class Decoding(NamedTuple):
     """How the structure and the score of a sentence are found."""
 
-    combine: int  # ADD, VOTE, COTRAIN, JOINT or DUAL
+    combine: int  # ADD, VOTE, COTRAIN or JOINT
     normalise: bool  # feature vectors are divided by their length
-    rounds: int = 1  # of DUAL, at most
 
 
 @struct
@@ -128,7 +127,7 @@ class Rival(NamedTuple):
 
 
 # Indexes into the counts of an epoch
-UPDATES, WRONG_POSITIVES, WRONG_NEGATIVES, DECODED, CAPPED, SQUARED_LOSS, RIVAL_LOSS, PROVEN, N_COUNTS = range(9)
+UPDATES, WRONG_POSITIVES, WRONG_NEGATIVES, DECODED, CAPPED, SQUARED_LOSS, RIVAL_LOSS, N_COUNTS = range(8)
 # Indexes into a clock
 VECTORS, EXAMPLES = range(2)
 
@@ -144,7 +143,6 @@ class Batch(NamedTuple):
     length: F64  # [B]     that features are divided by
     change: F64  # [B]     the step along the features
     loss: F64_2D  # [B, 2]  squared, of the learner and of the rival
-    proven: I64  # [B]     whether the joint search was certified
     left: I64  # [1]       sentences that are decoded in the next round
 
 
@@ -162,23 +160,6 @@ class Tally(NamedTuple):
     done: Bool_2D  # [z, R]    features that are counted already; false between two sentences
     order: I64  # [B]       the sentences of the batch in the order in which they are searched
     stale: Bool  # [1]      whether weights have changed since its last search
-
-
-# Indexes into the proof of a joint search
-CERTIFIED, ROUNDS = range(2)
-
-
-@struct
-class Dual(NamedTuple):
-    """Arrays for the joint search of one sentence (dual.py), of size 0 if views are combined otherwise. A label is
-    that of IOB2: 0 for O, 1 + 2 * type inside of a chunk, 2 + 2 * type at its start."""
-
-    label: I32  # [pairs]   the label of the second state of a pair
-    first: I32  # [C]       the label of a state at the first token
-    edges: F32  # [n * H * W]  scores of the pairs of one view with its multipliers
-    u: F64  # [R * n * labels]  multipliers
-    trial: I32_2D  # [R, n]  paths to be scored
-    proof: I64  # [2]       whether the result is certified, and the rounds that it took
 
 
 @struct
@@ -209,17 +190,15 @@ class Workspace(NamedTuple):
     won: I32  # [n]      the chunks of a vote: types,
     begins: Bool  # [n]  and where they begin
     times: I32  # [pairs]  occurrences of a pair; zeros between two sentences
-    dual: Dual
     product: Product
 
 
 def make_batch(v: Views, size: int, longest: int) -> Batch:
     """For up to `size` sentences of at most `longest` tokens."""
     score, length, change = (np.zeros(size) for _ in range(3))
-    rounds, proven = (np.zeros(size, np.int64) for _ in range(2))
     return Batch(
-        np.zeros((size, v.size.size, longest), np.int32), np.ones(size, np.bool_), np.zeros(size, np.bool_), rounds,
-        score, length, change, np.zeros((size, 2)), proven, np.zeros(1, np.int64),
+        np.zeros((size, v.size.size, longest), np.int32), np.ones(size, np.bool_), np.zeros(size, np.bool_),
+        np.zeros(size, np.int64), score, length, change, np.zeros((size, 2)), np.zeros(1, np.int64),
     )  # fmt: skip
 
 
@@ -237,23 +216,6 @@ def for_thread(tally: Tally) -> Tally:
     """A tally for another thread: it shares counts and batch, and has scratch space of its own."""
     done, order, stale = (np.zeros_like(own) for own in (tally.done, tally.order, tally.stale))
     return tally._replace(list=candidate_list(1), done=done, order=order, stale=stale)
-
-
-def make_dual(v: Views, longest: int) -> Dual:
-    """Arrays for joint searches of sentences of at most `longest` tokens; none for a length of 0."""
-    R, labels = v.size.size, 2 * v.written.shape[1] - 1
-    label, first = np.zeros(v.forbid.size, np.int32), np.where(v.kind < 0, 0, 2 + 2 * v.kind).astype(np.int32)
-    for r in range(R):
-        column = slice(v.column[r], v.column[r] + v.size[r])
-        width = slice(v.column[r], v.column[r + 1])
-        before, own = v.kind[column][:, None], v.kind[width][None, :]
-        starts = (before != own) | v.opens[width][None, :] | v.closes[column][:, None]
-        label[v.edge[r] : v.edge[r + 1]] = np.where(own < 0, 0, 1 + 2 * own + starts).reshape(-1)
-    widest = int((v.size * v.stride).max(initial=0))
-    return Dual(
-        label, first, np.empty(longest * widest, np.float32), np.zeros(R * longest * labels),
-        np.empty((R, longest), np.int32), np.zeros(2, np.int64),
-    )  # fmt: skip
 
 
 def roles(types: int) -> np.ndarray:
@@ -291,6 +253,5 @@ def make_workspace(v: Views, longest: int, combine: int = ADD) -> Workspace:
         np.empty(longest * widest, np.float32),
         np.empty((R, longest), np.int32), np.empty((R, longest), np.int32),
         np.empty((R, longest), np.int32), np.empty((R, longest), np.bool_), np.empty(longest, np.int32),
-        np.empty(longest, np.bool_), np.zeros(pairs, np.int32), make_dual(v, longest if combine == DUAL else 0),
-        make_product(v, longest if combine == JOINT else 0),
+        np.empty(longest, np.bool_), np.zeros(pairs, np.int32), make_product(v, longest if combine == JOINT else 0),
     )  # fmt: skip

@@ -3,16 +3,18 @@
 U[i, h]  = sum over attributes of w[attribute, h]   (+ start, end), for the states h of all views side by side
 z_r      = the best path of view r
 path_r   = z_r (add), the vote of all views (vote), or that of the others (cotrain), written in view r's tags;
-           or the best chunking of all views together (joint, see product.py; dual, see dual.py)
+           or the best chunking of all views together (joint, see product.py)
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from palmette.kernels.chain.score import add_rows
+from palmette.kernels.chain.viterbi import viterbi_pairs
 from palmette.kernels.core.compile import part
 from palmette.kernels.latent.chunks import read_chunks, vote, write_chunks
-from palmette.kernels.latent.dual import best_path, path_score, search_together
-from palmette.kernels.latent.forms import ADD, COTRAIN, DUAL, JOINT, Decoding, Sentences, Views, Weights, Workspace
+from palmette.kernels.latent.forms import ADD, COTRAIN, JOINT, Decoding, Sentences, Views, Weights, Workspace
 from palmette.kernels.latent.product import search_product
 
 
@@ -34,6 +36,31 @@ def _score(v: Views, w: Weights, x: Sentences, s: int, workspace: Workspace, cha
         for k in range(E.size):
             E[k] = v.forbid[k] + w.pair[k]
     return n
+
+
+@part
+def _best_path(v: Views, workspace: Workspace, r: int, n: int) -> None:
+    """The best path of view r."""
+    H, W, column, edge = v.size[r], v.stride[r], v.column[r], v.edge[r]
+    U = workspace.own[: n * W].reshape(n, W)
+    for i in range(n):
+        for h in range(W):
+            U[i, h] = workspace.U[i, column + h]
+    D = workspace.D[: n * W].reshape(n, 1, W)
+    viterbi_pairs(U, workspace.E[edge : v.edge[r + 1]].reshape(1, H, W), D, n, H, workspace.best[r])
+
+
+@part
+def _path_score(v: Views, workspace: Workspace, n: int, path: np.ndarray) -> float:
+    """The score of paths i32[R, n] of all views together, from the tables of this sentence."""
+    total = 0.0
+    for r in range(v.size.size):
+        column, edge, W, own = v.column[r], v.edge[r], v.stride[r], path[r]
+        for i in range(n):
+            total += workspace.U[i, column + own[i]]
+            if i > 0:
+                total += workspace.E[edge + own[i - 1] * W + own[i]]
+    return total
 
 
 @part
@@ -59,10 +86,8 @@ def search(v: Views, w: Weights, x: Sentences, s: int, workspace: Workspace, how
     n = _score(v, w, x, s, workspace, changed)
     if how.combine == JOINT:
         search_product(v, workspace, n, changed)
-    elif how.combine == DUAL:
-        search_together(v, workspace, n, how.rounds)
     else:
         for r in range(v.size.size):
-            best_path(v, workspace, r, n, False)
+            _best_path(v, workspace, r, n)
         _combine(v, workspace, n, how.combine)
-    return path_score(v, workspace, n, workspace.path)
+    return _path_score(v, workspace, n, workspace.path)

@@ -35,14 +35,11 @@ from palmette.kernels.core.team import (
     share_among,
     share_of,
 )
-from palmette.kernels.core.types import F64, I16_2D, I64, Bool
+from palmette.kernels.core.types import F64, I16_2D, I64
 from palmette.kernels.latent.forms import (
     CAPPED,
-    CERTIFIED,
     DECODED,
-    DUAL,
     EXAMPLES,
-    PROVEN,
     RIVAL_LOSS,
     SQUARED_LOSS,
     UPDATES,
@@ -177,7 +174,6 @@ def _count(y: int, j: int, tally: Tally, cap: int, fixed: bool) -> None:
     if fixed:
         return
     counts[DECODED] += 1
-    counts[PROVEN] += batch.proven[j]
     if not batch.waits[j]:
         counts[CAPPED] += again
         if y < 0:
@@ -199,7 +195,7 @@ def _find_all(
     tally: Tally, team: Team,
 ) -> None:  # fmt: skip
     """Find the steps of sentences of the batch `some` that wait: those that no other thread has claimed."""
-    fixed, dual, x, batch = store.size[0] > 0, how.decoding.combine == DUAL, data.x, tally.batch
+    fixed, x, batch = store.size[0] > 0, data.x, tally.batch
     taken = claim(team)
     while taken < some.size:
         j = tally.order[taken]
@@ -210,7 +206,6 @@ def _find_all(
                 batch.score[j] = score_of(v, w, x, s, workspace)
             else:
                 batch.score[j] = search(v, w, x, s, workspace, how.decoding, tally.stale[0])
-                batch.proven[j] = workspace.dual.proof[CERTIFIED] if dual else 0
                 tally.stale[0] = False
             _find(v, w, data, s, j, workspace, how, tally)
         taken = claim(team)
@@ -294,16 +289,12 @@ def train_latent(
 
 @kernel
 def decide(
-    v: Views, w: Weights, x: Sentences, examples: I64, how: Decoding, workspace: Workspace, scores: F64,
-    states: I16_2D, certified: Bool,
+    v: Views, w: Weights, x: Sentences, examples: I64, how: Decoding, workspace: Workspace, scores: F64, states: I16_2D
 ) -> None:  # fmt: skip
-    """The scores f64[S] of the sentences `examples`, and unless these are empty their structures into states i16[R, N]
-    and whether joint searches were certified into certified bool[S]."""
+    """Write the scores f64[S] of the sentences `examples`, and unless `states` i16[R, N] is empty their structures."""
     for k in range(examples.size):
         s = examples[k]
         score = search(v, w, x, s, workspace, how, k == 0)
-        if certified.size > 0:
-            certified[s] = workspace.dual.proof[CERTIFIED] > 0
         if how.normalise:
             score /= max(1.0, np.sqrt(squared_length(v, x, s, workspace)))
         scores[s] = score

@@ -40,6 +40,7 @@ from palmette.structures.hmm.model import HiddenMarkovModel, count_model, observ
 from palmette.structures.hmm.tables import Context, Distribution, Tables, tables_from_dicts
 from palmette.structures.hmm.words import Vocabulary
 from palmette.training.chain.dev import check_labelled
+from palmette.training.checks import warn_of_same_labels
 
 DECODINGS = ("viterbi", "marginal")
 
@@ -47,7 +48,7 @@ DECODINGS = ("viterbi", "marginal")
 class HMM(HmmOptions, Estimator):
     """A hidden Markov model of words and labels, counted from labelled sentences."""
 
-    _repr_html_ = drawn_by("notebook_models:model")
+    _repr_html_ = drawn_by("reports.notebook_models:model")
 
     @classmethod
     def from_tables(
@@ -103,6 +104,8 @@ class HMM(HmmOptions, Estimator):
         """Count a labelled corpus; its column 0 has the words."""
         self.check()
         check_labelled(corpus, "training")
+        assert corpus.labels is not None
+        warn_of_same_labels(corpus.labels.types)
         self._with(count_model(corpus, **self.values()))
         self.model_.vocabulary = np.sort(word_column(corpus, self.unicode).hash)  # rare ones were seen too
         return self

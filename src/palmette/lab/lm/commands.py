@@ -44,6 +44,11 @@ class TrainLanguageModel(ForceOptions, JsonOptions, Command):
         default=False, group="output", help="Write the ARPA format whatever the name; then `-o -` is standard output."
     )
 
+    def writes_over(self, output: str) -> bool:
+        from palmette.lab.lm.arpa import begins_as_arpa, is_arpa_name
+
+        return (self.arpa or is_arpa_name(output)) and begins_as_arpa(output)
+
     def run(self) -> None:
         from palmette.data import model_file
         from palmette.data.files import check_output

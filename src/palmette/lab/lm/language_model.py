@@ -47,7 +47,7 @@ class LanguageModel(NgramOptions, Estimator):
     `fell_back_`, the orders whose discounts are the fixed ones since the text is too small.
     """
 
-    _repr_html_ = drawn_by("notebook_models:model")
+    _repr_html_ = drawn_by("reports.notebook_models:model")
 
     # --- learning ---------------------------------------------------------------------------------------------
 
@@ -190,8 +190,7 @@ class LanguageModel(NgramOptions, Estimator):
     def save(self, path: FilePath, *, arpa: bool | None = None) -> None:
         """Write a model file, or an ARPA file when asked or when the name ends in .arpa or .arpa.gz."""
         from palmette.lab.lm.arpa import is_arpa_name, write_arpa
-        from palmette.lab.lm.model import NgramModel
-        from palmette.lab.lm.serialise import save
+        from palmette.lab.lm.serialise import NgramModel, save
 
         vocabulary, (grams, lower, _) = self._fitted()
         if is_arpa_name(path) if arpa is None else arpa:

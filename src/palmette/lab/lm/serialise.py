@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,9 +17,24 @@ from palmette.data.files import FilePath, shown
 from palmette.errors import ModelError
 from palmette.kernels.lm.score import BEGIN, ROOT, Grams
 from palmette.lab.lm.mixture import lower_grams, split_order
-from palmette.lab.lm.model import NgramModel
 from palmette.lab.lm.vocabulary import RESERVED
 from palmette.structures.stored_features import Count
+
+
+class NgramModel(NamedTuple):
+    """Words, n-grams and how they were estimated."""
+
+    order: float
+    min_count: int
+    words: list[str]  # <unk>, <s> and </s> first
+    grams: Grams
+    sizes: list[int]  # n-grams of each order
+    discounts: list[tuple[float, float, float]]  # of each order; empty if unknown
+    fell_back: list[int]  # orders whose discounts are the fixed ones
+    seen: np.ndarray | None  # u64[]: hashes of the training sentences; None if unknown
+    unicode: str = "none"  # the form of the words
+    lower: Grams | None = None  # of a mixture, see mixture.py
+
 
 TASK = "lm"
 Positive = Annotated[int, msgspec.Meta(ge=1, lt=2**31)]

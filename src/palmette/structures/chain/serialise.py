@@ -30,6 +30,7 @@ from palmette.kernels.chain.forms import (
     FeatureWeights,
     stride_of,
 )
+from palmette.lazy import loaded
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.array_specs import (
     CHECKPOINT,
@@ -81,9 +82,7 @@ CRFSUITE = ".crfsuite"
 def save_chain(model: ChainModel, path: FilePath) -> None:
     """Write a model file, whole or not at all; CRFsuite's format if the name ends in .crfsuite."""
     if os.fspath(path).lower().endswith(CRFSUITE):
-        from palmette.structures.chain.imported.crfsuite_write import crfsuite_bytes
-
-        data = crfsuite_bytes(model)
+        data: bytes = loaded("connect.models.crfsuite_write:crfsuite_bytes")(model)
         with write_whole(path) as file:
             file.write(data)
         return

@@ -65,15 +65,6 @@ class ClassifierModel:
             return np.zeros(0), states
         return scores_of(self.packed, self.weights, self.encode(corpus), self.settings, states), states
 
-    def certified(self, corpus: Corpus) -> np.ndarray:
-        """Whether the structure of each sentence is proven to be the best, bool[S]: searches of single views and joint
-        ones are exact, dual decomposition has a certificate or not, and a vote maximises nothing."""
-        found = np.full(corpus.n_sentences, self.settings.combine in ("add", "joint"))
-        if self.settings.combine == "dual" and corpus.n_sentences:
-            none = np.zeros((len(self.views), 0), np.int16)
-            scores_of(self.packed, self.weights, self.encode(corpus), self.settings, none, found)
-        return found
-
     def save(self, path: str) -> None:
         """Write a model file; see serialise.py."""
         from palmette.structures.latent.serialise import save_classifier
@@ -87,19 +78,16 @@ def scores_of(
     x: Sentences,
     settings: LatentSettings,
     states: np.ndarray,
-    certified: np.ndarray | None = None,
     threads: int = 1,
 ) -> np.ndarray:
-    """The scores of all sentences; their structures are written into `states` unless it is empty, and whether joint
-    searches were certified into `certified` bool[S]."""
+    """The scores of all sentences; their structures are written into `states` unless it is empty."""
     n = x.offset.size - 1
     scores = np.zeros(n)
     if n:
         how, most = settings.decoding(), longest(x)
-        proven = np.zeros(0, np.bool_) if certified is None else certified
 
         def work(examples: np.ndarray) -> None:
-            decide(views, weights, x, examples, how, make_workspace(views, most, how.combine), scores, states, proven)
+            decide(views, weights, x, examples, how, make_workspace(views, most, how.combine), scores, states)
 
         parts = np.array_split(np.arange(n), 1 if threads == 1 else min(n, PARTS * threads))
         for _ in map_in_order(work, parts, threads):

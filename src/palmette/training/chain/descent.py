@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from palmette.errors import DataError
-from palmette.kernels.chain.batches import CLOCK, INFEASIBLE, OBJECTIVE, WRONG, make_batch
+from palmette.kernels.chain.batches import CLOCK, INFEASIBLE, OBJECTIVE, WRONG, make_batch, new_counts
 from palmette.kernels.chain.forms import no_sums
 from palmette.kernels.chain.stochastic import Descent, descend, make_descent_workspace, make_gradients
 from palmette.kernels.core.team import Team
 from palmette.options.learners import Crf
 from palmette.structures.chain.weights import give_out_rows, norm
-from palmette.training.chain.exact import ChainLearning, all_counts, counts_per_thread
+from palmette.training.chain.exact import ChainLearning
 from palmette.training.chain.overflow import cure
 from palmette.training.trainer import Counts
 
@@ -36,9 +36,8 @@ class DescentLearning(ChainLearning):
         ]
         self.be_part_of(self.data.offset.size - 1, counts)
         self.workspaces = [make_descent_workspace(self.chain, self.data) for _ in self.team.members]
-        size, times = self.team.batch, len(self.team.members) if self.team.free else 1
-        self.gradients = [make_gradients(self.chain, self.data, size) for _ in range(times)]
-        self.batches = [make_batch(size, self.data) for _ in range(times)]
+        self.gradients = make_gradients(self.chain, self.data, self.team.batch)
+        self.batch = make_batch(self.team.batch, self.data)
         self.objective = 0.0
 
     def be_alone(self) -> None:
@@ -65,15 +64,13 @@ class DescentLearning(ChainLearning):
         self.objective = 0.0
 
     def learn(self, examples: np.ndarray) -> Counts:
-        m, x, team, parts = self.chain, self.data, self.team, self.team.parts(examples)
-        per_thread = counts_per_thread(team, self.clock)
+        m, x, counts = self.chain, self.data, new_counts(self.clock)
 
         def given(t: Team) -> tuple[Any, ...]:
-            k = t.number if team.free else 0
-            return self.workspaces[t.number], self.gradients[k], self.batches[k], parts[k], t, per_thread[k]
+            own = self.workspaces[t.number]
+            return m, x, own, self.gradients, self.batch, examples, t, counts, self.descent
 
-        team.run(descend, lambda t: (m, x, *given(t), self.descent))
-        counts = all_counts(team, per_thread, self.clock)
+        self.team.run(descend, given)
         self.clock = float(counts[CLOCK])
         self.objective += float(counts[OBJECTIVE])
         self.infeasible += int(counts[INFEASIBLE])

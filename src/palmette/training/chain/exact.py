@@ -17,7 +17,6 @@ from palmette.kernels.chain.costs import Chunks, no_chunks
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.train import PairWorkspace, make_pair_workspace, train_perceptron
 from palmette.kernels.chain.train_paths import PathWorkspace, make_path_workspace, train_paths
-from palmette.kernels.core.team import Team
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
 from palmette.structures.chain.lists import with_room
 from palmette.structures.chain.random_start import RandomStart, estimated_from
@@ -27,19 +26,6 @@ from palmette.training.chain.resume import saved_state
 from palmette.training.chain.state_roles import StateRoles
 from palmette.training.team import ThreadTeam
 from palmette.training.trainer import Counts, Learning
-
-
-def counts_per_thread(team: ThreadTeam, clock: float) -> list[np.ndarray]:
-    """An array for all threads, or one per thread if they are free."""
-    n = len(team.members)
-    return [new_counts(clock) for _ in range(n)] if team.free else [new_counts(clock)] * n
-
-
-def all_counts(team: ThreadTeam, counts: list[np.ndarray], clock: float) -> np.ndarray:
-    """The counts of all threads after a call that began at `clock`."""
-    total = np.asarray(np.sum(counts, axis=0) if team.free else counts[0])
-    total[CLOCK] = clock + total[DONE]
-    return total
 
 
 class Averaging(NamedTuple):
@@ -129,11 +115,8 @@ class PathLearning(ChainLearning):
     chunks: Chunks = field(default_factory=no_chunks)
 
     @cached_property
-    def batches(self) -> list[Batch]:
-        """That of all threads, or one per thread if they are free."""
-        n = len(self.team.members)
-        made = [make_batch(self.team.batch, self.data, self.rule.candidates) for _ in range(n if self.team.free else 1)]
-        return made if self.team.free else made * n
+    def batch(self) -> Batch:
+        return make_batch(self.team.batch, self.data, self.rule.candidates)
 
     @cached_property
     def pair_workspaces(self) -> list[PairWorkspace]:
@@ -157,16 +140,11 @@ class PathLearning(ChainLearning):
 
     def _learn(self, examples: np.ndarray) -> np.ndarray:
         """Learn from examples until there is too little room; the counts."""
-        m, x, team, batches, parts = self.chain, self.data, self.team, self.batches, self.team.parts(examples)
-        counts = counts_per_thread(team, self.clock)
-
-        def given(t: Team) -> tuple[Any, ...]:
-            return batches[t.number], parts[t.number], t, counts[t.number]
-
+        m, x, team, batch, counts = self.chain, self.data, self.team, self.batch, new_counts(self.clock)
         if self.rule.kind == PERCEPTRON:
             own = self.pair_workspaces
-            team.run(train_perceptron, lambda t: (m, x, own[t.number], *given(t)))
+            team.run(train_perceptron, lambda t: (m, x, own[t.number], batch, examples, t, counts))
         else:
             ours, rule, chunks = self.path_workspaces, self.rule, self.chunks
-            team.run(train_paths, lambda t: (m, x, ours[t.number], *given(t), rule, chunks))
-        return all_counts(team, counts, self.clock)
+            team.run(train_paths, lambda t: (m, x, ours[t.number], batch, examples, t, counts, rule, chunks))
+        return counts

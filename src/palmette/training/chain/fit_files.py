@@ -52,6 +52,7 @@ from palmette.training.chain.prepare import forbidden_pairs, labels_shown, shape
 from palmette.training.chain.request import TrainedChain, TrainingData, TrainRequest
 from palmette.training.chain.sharded_objective import ShardedObjective
 from palmette.training.chain.start import training_log_of
+from palmette.training.checks import warn_of_same_labels
 from palmette.training.cluster import Cluster
 from palmette.training.result import EpochLog, TrainResult, watcher_of
 from palmette.training.trainer import train_epochs
@@ -116,6 +117,7 @@ def _settle(cluster: Cluster, dev: Corpus | None, request: TrainRequest, choose:
     cluster.doing = "reading"
     surveys: list[Survey] = cluster.each("survey", each, lasting=True)
     labels, pairs = _labels(surveys, [] if old is None else list(old.labels))
+    warn_of_same_labels(labels)
     _check_labels(surveys, labels)
     like = _like(surveys, labels)
     settings = with_learner(settings, like, old, len(labels)).replace(partial=settings.partial)

@@ -7,15 +7,12 @@ from typing import Any
 
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import UsageError, counted
-from palmette.kernels.chain.forms import Chain
 from palmette.kernels.chain.train_beam import BeamLearner
 from palmette.options.chain import ChainSettings
-from palmette.options.declare import OptionError
 from palmette.options.learners import Crf
 from palmette.options.search import UPDATE_NUMBERS
 from palmette.options.spelling import argument
-from palmette.structures.chain.lists import grows
-from palmette.structures.chain.weights import give_out_rows, with_state
+from palmette.structures.chain.weights import with_state
 from palmette.training.chain.beam import BeamLearning, best_before, starting_contexts
 from palmette.training.chain.costs import chunks_for
 from palmette.training.chain.descent import DescentLearning
@@ -82,12 +79,9 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     learner, beam = settings.chosen_learner, settings.beam
     if learner.keeps_state:
         chain = with_state(chain)
-    if settings.lock_free:
-        _check_lists(chain)
-        give_out_rows(chain)
     common: dict[str, Any] = {
         "averaging": averaging, "dev": problem.dev, "clock": clock, "start": start,
-        "team": ThreadTeam(problem.request.n_threads, settings.batch_size or 1, settings.lock_free),
+        "team": ThreadTeam(problem.request.n_threads, settings.batch_size or 1),
     }  # fmt: skip
     exact = common | {"latent": latent, "learnt": learnt_pairs(problem)}
     if isinstance(learner, Crf):
@@ -101,11 +95,6 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     numbers = BeamLearner(beam.width, UPDATE_NUMBERS[str(beam.update)], rule, chunks, bool(beam.recombine))
     learning = BeamLearning(chain, data, **common, contexts=contexts, seen=seen, learner=numbers)
     return learning, best_before(problem, before)
-
-
-def _check_lists(chain: Chain) -> None:
-    if any(grows(rows) for rows in chain.weights):
-        raise OptionError("lock_free", f"{chain.label_of.size} labels have lists of weights that grow: leave it out")
 
 
 def in_shards(learning: ChainLearning, settings: ChainSettings, threads: int) -> ChainLearning | MixedLearning:

@@ -62,6 +62,7 @@ from palmette.training.chain.prepare import (
 from palmette.training.chain.request import TrainingData, TrainRequest
 from palmette.training.chain.start import starting_weights
 from palmette.training.chain.survey import Pace, Survey
+from palmette.training.checks import warn_of_same_labels
 from palmette.training.lbfgs.minimise import bytes_needed
 from palmette.training.memory import free_memory
 from palmette.training.result import TrainResult
@@ -244,6 +245,7 @@ def _settled(survey: Survey, blocks: LabelBlocks, whole: Corpus, request: TrainR
     mark_partial_labels(digest, settings.partial)
     digest, scheme = settle_scheme_of_blocks(digest, survey.digest, blocks, settings.constraints)
     labels = labels_of(digest, None)
+    warn_of_same_labels(labels)
     settings = with_learner(settings, whole, None, len(labels)).with_batch_size_for(whole.n_sentences)
     known = training_mask(digest, labels)
     if isinstance(settings.learner, MaxEnt):

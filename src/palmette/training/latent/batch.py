@@ -20,7 +20,6 @@ from palmette.kernels.latent.forms import (
     CAPPED,
     DECODED,
     N_COUNTS,
-    PROVEN,
     WRONG_NEGATIVES,
     WRONG_POSITIVES,
     Labelled,
@@ -80,19 +79,18 @@ class BatchLearning(LatentLearning):
         """Decode some sentences and add new structures to the store. Returns the store and the number of new ones."""
         x, y, counts = self.data.x, self.data.y, self.tally.counts
         states = np.zeros((self.views.size.size, int(x.offset[-1])), np.int16)
-        scores, certified = np.zeros(y.size), np.zeros(y.size, np.bool_)
+        scores = np.zeros(y.size)
         for examples in monitor.over(self.decoding, which):
             parts = np.array_split(examples, self.workers.threads)
 
             def work(k: int, parts: list[np.ndarray] = parts) -> None:
                 how, own = self.how.decoding, self.decoders[k]
-                decide(self.views, self.weights, x, parts[k], how, own, scores, states, certified)
+                decide(self.views, self.weights, x, parts[k], how, own, scores, states)
 
             self.workers.each(work, len(parts))
         if monitor.interrupt:
             return store, 0
         counts[DECODED] += which.size
-        counts[PROVEN] += np.count_nonzero(certified)
         if first:
             counts[WRONG_POSITIVES] += np.count_nonzero((y[which] > 0) & (scores[which] < 0))
             counts[WRONG_NEGATIVES] += np.count_nonzero((y[which] < 0) & (scores[which] >= 0))

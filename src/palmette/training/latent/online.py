@@ -19,7 +19,6 @@ import numpy as np
 from palmette.kernels.latent.forms import (
     CAPPED,
     DECODED,
-    PROVEN,
     RIVAL_LOSS,
     SQUARED_LOSS,
     UPDATES,
@@ -117,11 +116,6 @@ class LatentLearning(Learning):
         assert self._evaluate is not None
         return self._evaluate(snapshot)
 
-    def figures(self) -> dict[str, float]:
-        """With dual decomposition, the share of searches that were certified."""
-        found = self.tally.counts
-        return {"certified": float(found[PROVEN] / max(1.0, found[DECODED]))} if self.settings.combine == "dual" else {}
-
     def record(self, number: int, counts: Counts, seconds: float, dev: float | None) -> ClassifierEpoch:
         found, again = self.tally.counts, self.tally.again
         return ClassifierEpoch(
@@ -131,7 +125,7 @@ class LatentLearning(Learning):
             1.0 - counts.wrong / max(1, self.data.y.size),
             seconds,
             dev,
-            self.figures(),
+            {},
             wrong_positives=int(found[WRONG_POSITIVES]),
             wrong_negatives=int(found[WRONG_NEGATIVES]),
             decoded=int(found[DECODED]),

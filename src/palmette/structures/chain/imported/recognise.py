@@ -7,12 +7,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from palmette.data.files import FilePath, peek, read_all, shown
+from palmette.lazy import loaded
 
 if TYPE_CHECKING:
     from palmette.structures.chain.model import ChainModel
 
 Reader = Callable[[bytes, str], "ChainModel"]
 LONGEST = 16  # bytes that decide
+READERS = {
+    b"lCRF": "connect.models.crfsuite:read_crfsuite",
+    b"#mdl#": "connect.models.wapiti:read_wapiti",
+    b"version: ": "connect.models.crfpp:read_crfpp",
+}
 
 
 def reader_of(path: FilePath) -> Reader | None:
@@ -20,19 +26,7 @@ def reader_of(path: FilePath) -> Reader | None:
     if not os.path.isfile(path):
         return None
     head = peek(path, lambda data: len(data) >= LONGEST)
-    if head.startswith(b"lCRF"):
-        from palmette.structures.chain.imported.crfsuite import read_crfsuite
-
-        return read_crfsuite
-    if head.startswith(b"#mdl#"):
-        from palmette.structures.chain.imported.wapiti import read_wapiti
-
-        return read_wapiti
-    if head.startswith(b"version: "):
-        from palmette.structures.chain.imported.crfpp import read_crfpp
-
-        return read_crfpp
-    return None
+    return next((loaded(place) for mark, place in READERS.items() if head.startswith(mark)), None)
 
 
 def load_imported(path: FilePath) -> ChainModel | None:

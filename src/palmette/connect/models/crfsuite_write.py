@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from palmette.connect.models.cqdb import cqdb_bytes
+from palmette.connect.models.crfsuite import CHUNK, FEATURE, HEADER, KIND, MARK, STATE, TRANSITION, VERSION
 from palmette.data.corpus import bytes_of
 from palmette.errors import UsageError, counted
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import FeatureWeights
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import spelt
-from palmette.structures.chain.imported.cqdb import cqdb_bytes
-from palmette.structures.chain.imported.crfsuite import CHUNK, FEATURE, HEADER, KIND, MARK, STATE, TRANSITION, VERSION
 from palmette.structures.chain.lists import as_lists, fixed
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.stored_features import Names, ordered_names

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from palmette.connect.models.cqdb import read_names
 from palmette.kernels.chain.double import DoubleWeights
-from palmette.structures.chain.imported.cqdb import read_names
 from palmette.structures.chain.imported.model import (
     Imported,
     ImportedModel,

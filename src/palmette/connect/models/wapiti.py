@@ -16,14 +16,14 @@ import re
 
 import numpy as np
 
+from palmette.connect.models.lines import Lines
+from palmette.connect.models.observed import Entries, model_of_observations
 from palmette.data.normal_form import NONE
 from palmette.errors import DataError, ModelError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet, parse
-from palmette.structures.chain.imported.lines import Lines
 from palmette.structures.chain.imported.model import Imported, ImportedModel, check_labels
-from palmette.structures.chain.imported.observed import Entries, model_of_observations
 from palmette.structures.stored_features import Names
 
 CRF = 2

@@ -20,11 +20,11 @@ import re
 
 import numpy as np
 
-from palmette.structures.chain.imported.lines import Lines
+from palmette.connect.models.lines import Lines
+from palmette.connect.models.observed import Entries, model_of_observations
+from palmette.connect.models.wapiti import compiled
 from palmette.structures.chain.imported.model import Imported, ImportedModel, check_labels
-from palmette.structures.chain.imported.observed import Entries, model_of_observations
 from palmette.structures.chain.imported.parts import within_groups
-from palmette.structures.chain.imported.wapiti import compiled
 from palmette.structures.stored_features import Names
 
 VERSION = 100

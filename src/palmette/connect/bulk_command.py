@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.common import OF_FILES, SearchOptions, biases
 from palmette.cli.output import Meter
+from palmette.connect.bulk import tag_files
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError, UsageError, counted
 
@@ -15,20 +15,8 @@ if TYPE_CHECKING:
     from palmette.cli.tag import Tag
 
 
-def is_bulk(command: Tag) -> bool:
-    """Whether outputs go to a folder: its name ends with a slash, or there are several inputs."""
-    several = bool(command.more) or command.ray is not None or _is_pattern(command.data)
-    return several or command.output.endswith(("/", os.sep))
-
-
-def _is_pattern(name: str) -> bool:
-    return any(mark in name for mark in "*?[") and not os.path.exists(name)
-
-
 def tag_bulk(command: Tag, decode: str) -> None:
     """Tag all files that are not done; exit code 1 if some could not be tagged."""
-    from palmette.connect.bulk import tag_files
-
     if command.text is not None or command.nbest is not None or command.data == "-":
         raise UsageError("many files: leave --text, --nbest and standard input out")
     if command.output == "-":
