@@ -47,7 +47,7 @@ class LanguageModel(NgramOptions, Estimator):
     `fell_back_`, the orders whose discounts are the fixed ones since the text is too small.
     """
 
-    _repr_html_ = drawn_by("lab.lm.notebook:language_model")
+    _repr_html_ = drawn_by("reports.notebook_models:model")
 
     # --- learning ---------------------------------------------------------------------------------------------
 
