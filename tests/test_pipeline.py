@@ -368,7 +368,7 @@ def test_other_commands_say_what_to_use(cli: Cli) -> None:
     assert cli.fine("inspect en.palm") == cli.fine("pipeline inspect en.palm")
     assert cli.fine(f"eval en.palm {TEST}") == cli.fine(f"pipeline eval en.palm {TEST}")
     assert "palmette pipeline run" in cli(f"parser parse en.palm {TEST}").err
-    assert "palmette pipeline --help" in cli("compact en.palm -o x.palm").err
+    assert "palmette pipeline extract" in cli("compact en.palm -o x.palm").err
 
 
 @pytest.mark.parametrize(
