@@ -96,7 +96,7 @@ CLASSIFIER = Kind(
         "eval": ("cli.classifier.eval:EvalClassifier", "Score a classifier on labelled sentences."),
         "inspect": ("cli.classifier.inspect:InspectClassifier", "Show a classifier: settings, strongest weights."),
         "compare": ("cli.classifier.compare:CompareClassifiers", "Compare classifiers, with significance tests."),
-        "cues": ("lab.cues.command:Cues", "Check two corpora for cues: vocabulary, length, overlap."),
+        "cues": ("lab.shallow_cues_command:Cues", "Check two corpora for cues: vocabulary, length, overlap."),
     },
     {"tag": "classify"},
     {

@@ -31,7 +31,7 @@ def model(found: Estimator) -> str:
     head = element(
         "div", element("b", type(found).__name__), quiet(f"  {words}{'' if trained else ', not trained yet'}")
     )
-    changed = {name: element("code", _shown(value)) for name, value in found.changed().items()}
+    changed = {name: element("code", _shown(value)) for name, value in found._changed().items()}
     parameters = folded("parameters that are not the defaults", facts(changed)) if changed else ""
     if not trained:
         return page(head, parameters)

@@ -26,7 +26,7 @@ class Cues(JsonOptions, Command):
 
     def run(self) -> None:
         from palmette.data.formats.sentences import read_sentences
-        from palmette.lab.cues.shallow_cues import shallow_cues
+        from palmette.lab.shallow_cues import cues_text, shallow_cues
 
         found = shallow_cues(
             *(read_sentences(file, spec=text_spec(self)) for file in (self.positives, self.negatives)), seed=self.seed
@@ -34,6 +34,4 @@ class Cues(JsonOptions, Command):
         if self.json:
             print_json(found)
         else:
-            from palmette.lab.cues.text import cues_text
-
             print(cues_text(found))
