@@ -19,8 +19,8 @@ from palmette.options.chain import ChainSettings
 from palmette.options.learners import Arow, Crf, Learner, PassiveAggressive, Perceptron
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import Seen, new_chain
-from palmette.training.chain.fit import finished
-from palmette.training.chain.prepare import prepare
+from palmette.training.chain.finish import finish
+from palmette.training.chain.fit import prepared
 from palmette.training.chain.request import TrainedChain, TrainingData, TrainRequest
 from palmette.training.chain.seen import learnt_pairs, seen_labels
 from palmette.training.interrupt import Interrupt
@@ -114,7 +114,7 @@ def new_job(sequences: Sequences, parameters: Parameters, holdout: int, log: Log
     if not corpus.n_tokens:
         raise ValueError("there is nothing to train on: append sequences first, in another group than the holdout")
     request = TrainRequest(None, _settings(values), ends=False, least_sum=float(values["feature.minfreq"]))
-    problem, _ = prepare(corpus, None, request)
+    problem = prepared(corpus, request)
     return Job(values, problem, corpus, log, None if held is None else Holdout(held, problem), interrupt)
 
 
@@ -134,7 +134,7 @@ def model_of(job: Job, algorithm: str, chain: Chain, ended: str) -> ChainModel:
     if algorithm != "lbfgs":
         settings = settings.replace(learner=_learner(algorithm, job.values), transition_features="all")
     trained = TrainedChain(TrainResult(chain, 0, [], 0, ended), settings, 0, dict)
-    return finished(job.corpus, job.problem, None, trained)[0]
+    return finish(job.problem, trained)
 
 
 def _learner(algorithm: str, values: Mapping[str, Any]) -> Learner:

@@ -26,6 +26,7 @@ from palmette.evaluation.significance import Runs, Tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.options.learners import ITERATIONS, Learner
 from palmette.options.spelling import assemble, flat_options
+from palmette.structures.chain.gold import certain, gold_and_guess
 from palmette.training.result import MORE, Progress
 
 # A name for a learner with one setting, whose value may follow a colon: (learner, setting, default).
@@ -56,7 +57,7 @@ class LearnerSpec(NamedTuple):
         unused = self.unused()
         shared = {name: value for name, value in common.items() if name not in unused}
         tagger = Tagger(**assemble(Tagger, self.params, shared)).set_params(seed=seed)
-        tagger.settings()
+        tagger._settings()
         return tagger
 
 
@@ -210,14 +211,14 @@ def _compile(learner: LearnerSpec, data: Material, common: Mapping[str, Any]) ->
     few = take(data.train, np.arange(min(2, data.train.n_sentences)))
     try:
         tagger = _shortest(learner.tagger(common, 1)).set_params(dev_share=None)
-        tagger.fit_corpus(few, None if data.dev is None else few).gold_and_guess(few)
+        gold_and_guess(tagger.fit_corpus(few, None if data.dev is None else few).model_, few)
     except PalmetteError:
         return
 
 
 def _shortest(tagger: Tagger) -> Tagger:
     """The tagger with one pass or iteration."""
-    full_batch = tagger.settings().chosen_learner.full_batch
+    full_batch = tagger._settings().chosen_learner.full_batch
     return tagger.set_params(**{"learner__iterations" if full_batch else "passes": 1})
 
 
@@ -232,8 +233,8 @@ def _train(
     outcome = tagger.outcome_
     if outcome.interrupted:
         raise KeyboardInterrupt
-    gold, guess, labels = tagger.gold_and_guess(data.gold)
-    offset, known = data.gold.offset, tagger.certain(data.gold)
+    gold, guess, labels = gold_and_guess(tagger.model_, data.gold)
+    offset, known = data.gold.offset, certain(data.gold)
     tallies = {"accuracy": test.token_tally(gold, guess, offset, known)}
     scheme = unseen_scheme(tagger.model_.scheme)
     if are_chunk_labels(labels, scheme):

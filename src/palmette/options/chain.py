@@ -31,6 +31,7 @@ from palmette.options.training import (
     PASSES,
     BatchOptions,
     TrainingOptions,
+    TrainingSettings,
     UnicodeOptions,
     automatic_batch_size,
 )
@@ -296,7 +297,7 @@ class TaggerOptions(ChainOptions):
     )  # fmt: skip
 
 
-class ChainSettings(ChainOptions, Value):
+class ChainSettings(ChainOptions, TrainingSettings):
     """Checked options of one training, every variant as a value."""
 
     @property

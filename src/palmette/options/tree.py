@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from palmette.options.declare import OptionError, Value, option
+from palmette.options.declare import OptionError, option
 from palmette.options.learners import PARSER_LEARNERS, Learner
 from palmette.options.search import CONTINUING, LIST_UPDATES, Beam, Search
 from palmette.options.spelling import spelt
@@ -13,6 +13,7 @@ from palmette.options.training import (
     MOST_COUNT,
     BatchOptions,
     TrainingOptions,
+    TrainingSettings,
     UnicodeOptions,
     automatic_batch_size,
 )
@@ -71,7 +72,7 @@ class ParserOptions(TreeOptions):
     )  # fmt: skip
 
 
-class TreeSettings(TreeOptions, Value):
+class TreeSettings(TreeOptions, TrainingSettings):
     """Checked options of one training, every variant as a value."""
 
     @property

@@ -119,16 +119,16 @@ class InspectLanguageModel(JsonOptions, Command):
     model: str = option(argument=True, path="input", help="A model file or an ARPA file.")
 
     def run(self) -> None:
-        model = _load(self.model, self.quiet)
-        about = {"task": "lm", "order": model.order, "min_count": model.min_count, "words": len(model.vocabulary_),
-                 "sizes": model.sizes_, "discounts": model.discounts_, "fell_back": model.fell_back_}  # fmt: skip
+        from palmette.lab.lm.inspection import inspect_language_model
+
+        found = inspect_language_model(_load(self.model, self.quiet))
         if self.json:
-            print_json(about)
-            return
-        print(f"order {model.order}, {counted(len(model.vocabulary_), 'word')}")
-        for k, size in enumerate(model.sizes_):
-            discounts = ", ".join(f"{d:.4f}" for own in model.discounts_[k : k + 1] for d in own)
-            print(f"  {size:,} {k + 1}-grams" + (f", discounts {discounts}" if discounts else ""))
+            print_json(found.to_dict())
+        else:
+            from palmette.reports.console import OutputConsole
+            from palmette.reports.inspected import print_facts
+
+            print_facts(found, OutputConsole(100))
 
 
 class Sample(JsonOptions, Command):

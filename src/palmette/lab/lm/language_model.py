@@ -46,13 +46,13 @@ class LanguageModel(NgramOptions, Estimator):
     `fell_back_`, the orders whose discounts are the fixed ones since the text is too small.
     """
 
-    _repr_html_ = drawn_by("lab.lm.notebook:language_model")
+    _repr_html_ = drawn_by("reports.notebook_models:model")
 
     # --- learning ---------------------------------------------------------------------------------------------
 
     def fit(self, sentences: Texts) -> LanguageModel:
         """Learn from sentences: strings of words separated by white space, or lists of words."""
-        self.check()
+        self._check_values()
         text = _texts(sentences)
         if not text.n_tokens:
             raise DataError("no word to learn from", file=text.source)

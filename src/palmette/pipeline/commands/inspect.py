@@ -14,11 +14,14 @@ class InspectPipeline(JsonOptions, Command):
     model: str = option(argument=True, path="input", help="The model file of a pipeline.")
 
     def run(self) -> None:
-        from palmette.pipeline.inspection import pipeline_inspection, print_pipeline_inspection
+        from palmette.pipeline.inspection import inspect_pipeline
         from palmette.pipeline.pipeline import Pipeline
 
-        about = pipeline_inspection(Pipeline.load(self.model))
+        found = inspect_pipeline(Pipeline.load(self.model))
         if self.json:
-            print_json(about)
+            print_json(found.to_dict())
         else:
-            print_pipeline_inspection(about)
+            from palmette.reports.console import OutputConsole
+            from palmette.reports.inspected import print_facts
+
+            print_facts(found, OutputConsole(80))

@@ -68,9 +68,11 @@ class TrainPipeline(ForceOptions, JsonOptions, Command):
         if self.json:
             print_json(self._about(pipeline, seconds, size))
         elif not self.quiet:
-            from palmette.pipeline.inspection import pipeline_inspection, print_components
+            from palmette.pipeline.inspection import inspect_pipeline
+            from palmette.reports.console import OutputConsole
+            from palmette.reports.inspected import print_facts
 
-            print_components(pipeline_inspection(pipeline))
+            print_facts(inspect_pipeline(pipeline)._replace(facts={}), OutputConsole(80))
             state = "interrupted; " if pipeline.outcome_.interrupted else ""
             if pipeline.outcome_.errors:
                 state += f"failed: {', '.join(pipeline.outcome_.errors)}; "
@@ -78,7 +80,7 @@ class TrainPipeline(ForceOptions, JsonOptions, Command):
             print(f"{state}{seconds:.1f} s in all; saved {self.output}{shown}")
 
     def _about(self, pipeline: Pipeline, seconds: float, size: int | None) -> dict[str, Any]:
-        from palmette.pipeline.inspection import pipeline_inspection
+        from palmette.pipeline.inspection import inspect_pipeline
 
         outcome = pipeline.outcome_
         ending = {
@@ -86,4 +88,4 @@ class TrainPipeline(ForceOptions, JsonOptions, Command):
             "failed": {name: str(error) for name, error in outcome.errors.items()}, "seconds": round(seconds, 3),
             "seconds_by_step": {name: round(value, 3) for name, value in outcome.seconds.items()},
         }  # fmt: skip
-        return ending | pipeline_inspection(pipeline)
+        return ending | inspect_pipeline(pipeline).to_dict()

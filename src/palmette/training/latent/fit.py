@@ -41,8 +41,8 @@ from palmette.structures.latent.model import (
     used,
 )
 from palmette.structures.stored_features import some_names
-from palmette.training.chain.fit import united_names
-from palmette.training.chain.prepare import LARGE
+from palmette.training.chain.finish import united_names
+from palmette.training.chain.settle import LARGE
 from palmette.training.latent.learning import (
     BatchLearning,
     LatentLearning,

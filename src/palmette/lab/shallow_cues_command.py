@@ -25,8 +25,8 @@ class Cues(JsonOptions, Command):
     seed: int = option(default=1, low=0, help="Seed of the folds of held-out sentences.")
 
     def run(self) -> None:
-        from palmette.lab.cues.shallow_cues import shallow_cues
         from palmette.lab.sentences import read_sentences
+        from palmette.lab.shallow_cues import cues_text, shallow_cues
 
         found = shallow_cues(
             *(read_sentences(file, spec=text_spec(self)) for file in (self.positives, self.negatives)), seed=self.seed
@@ -34,6 +34,4 @@ class Cues(JsonOptions, Command):
         if self.json:
             print_json(found)
         else:
-            from palmette.lab.cues.text import cues_text
-
             print(cues_text(found))
