@@ -91,7 +91,7 @@ CLASSIFIER = Kind(
         "eval": ("cli.classifier.eval:EvalClassifier", "Score a classifier on labelled sentences."),
         "inspect": ("cli.classifier.inspect:InspectClassifier", "Show a classifier: settings, strongest weights."),
         "compare": ("cli.classifier.compare:CompareClassifiers", "Compare classifiers, with significance tests."),
-        "cues": ("lab.cues.command:Cues", "Check two corpora for cues: vocabulary, length, overlap."),
+        "cues": ("lab.commands:Cues", "Check two corpora for cues: vocabulary, length, overlap."),
     },
     {"tag": "classify"},
     {
@@ -127,10 +127,10 @@ _TEXTS = "a language model says how probable a text is; use `palmette eval` and 
 LANGUAGE_MODEL = Kind(
     "lm", "lm", "a language model", "lab.lm.language_model:LanguageModel", "N-gram language models.",
     {
-        "train": ("lab.lm.commands:TrainLanguageModel", "Train an n-gram language model from sentences."),
-        "eval": ("lab.lm.commands:ScoreText", "Score text with a language model."),
-        "inspect": ("lab.lm.commands:InspectLanguageModel", "Show a language model: sizes and discounts."),
-        "sample": ("lab.lm.commands:Sample", "Draw sentences from a language model."),
+        "train": ("lab.commands:TrainLanguageModel", "Train an n-gram language model from sentences."),
+        "eval": ("lab.commands:ScoreText", "Score text with a language model."),
+        "inspect": ("lab.commands:InspectLanguageModel", "Show a language model: sizes and discounts."),
+        "sample": ("lab.commands:SampleText", "Draw sentences from a language model."),
     },
     {"eval": "score"},
     {
@@ -140,10 +140,10 @@ LANGUAGE_MODEL = Kind(
     },
 )  # fmt: skip
 HMM = Kind(
-    "hmm", None, "a hidden Markov model", "lab.hmm.estimator:HMM", "Tables of hidden Markov models.",
+    "hmm", None, "a hidden Markov model", "lab.hmm:HMM", "Tables of hidden Markov models.",
     {
-        "train": ("lab.hmm.commands:CountTables", "Count the tables of a hidden Markov model, as JSON."),
-        "model": ("lab.hmm.commands:MakeModel", "Make a model file, which is a tagger, from such tables."),
+        "train": ("lab.commands:CountTables", "Count the tables of a hidden Markov model, as JSON."),
+        "model": ("lab.commands:MakeModel", "Make a model file, which is a tagger, from such tables."),
     },
     {"train": "count"},
     dict.fromkeys(VERBS[1:], "make a tagger of its tables by `palmette hmm model`, and give that model"),

@@ -11,36 +11,189 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from palmette.data import array_specs, model_file
+from palmette.data.array_specs import ArraySpec
 from palmette.data.corpus import Corpus, column_of_types
-from palmette.data.files import FilePath
+from palmette.data.files import FilePath, read_all, shown, write_whole
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.mask import check_feasible
 from palmette.data.normal_form import NONE
+from palmette.data.text import CONVERT, check_utf8
 from palmette.display import drawn_by
-from palmette.errors import DataError, not_fitted
+from palmette.errors import DataError, ModelError, UsageError, not_fitted
 from palmette.estimators.base import Estimator, PerSentence
 from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
 from palmette.kernels.chain.marginals import decode_marginal
-from palmette.lab.hmm.serialise import load_hmm, save_hmm
-from palmette.lab.hmm.table_file import read_tables, tables_to_dicts, write_tables
 from palmette.options.chain import ChainSettings
 from palmette.options.declare import OptionError
 from palmette.options.learners import HiddenMarkov
 from palmette.options.likelihoods import HmmOptions
+from palmette.structures.chain.constraints import END
 from palmette.structures.chain.model import ChainModel, check_memory
+from palmette.structures.chain.serialise import chain_from_parts, chain_parts
 from palmette.structures.hmm.linear import feature_vector, to_chain, weight_vector
 from palmette.structures.hmm.model import HiddenMarkovModel, count_model, observations, word_column
-from palmette.structures.hmm.tables import Context, Distribution, Tables, tables_from_dicts
-from palmette.structures.hmm.words import Vocabulary
+from palmette.structures.hmm.tables import SLACK, Context, Distribution, Tables, tables_from_dicts
+from palmette.structures.hmm.words import NAME, Vocabulary
 from palmette.training.chain.dev import check_labelled
 from palmette.training.checks import warn_of_same_labels
+
+# The tables of a hidden Markov model as dictionaries and as JSON files, which people can read and change.
+#
+#     {"start": {"D": 0.6, ...},
+#      "transition": {"D": {"N": 0.9, "</s>": 0.1}, ...},           by the previous label
+#      "second_order": {"D": {"N": {"V": 0.5, ...}}, ...},          order 2: by the two previous labels
+#      "emission": {"D": {"the": 0.7, "<lower:ing>": 0.01}, ...},
+#      "classes": ["<lower:ing>", ...]}                             emissions that are classes of unknown words
+#
+# Probabilities of 0 are left out. A number is written with all its digits: a file gives the same tables again.
+
+
+class StoredTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of a file."""
+
+    start: dict[str, float]
+    transition: dict[str, dict[str, float]]
+    emission: dict[str, dict[str, float]]
+    second_order: dict[str, dict[str, dict[str, float]]] = {}
+    classes: list[str] = []
+
+
+def tables_to_dicts(model: HiddenMarkovModel) -> dict[str, Any]:
+    """The arguments of `tables_from_dicts` that give the model again."""
+    labels, vocabulary, tables = model
+    transition: dict[Context, dict[str, float]] = {}
+    for k, label in enumerate(labels):
+        transition[label] = _row(tables.pair[k], labels)
+        if tables.end is not None and tables.end[k] > 0:
+            transition[label][END] = float(tables.end[k])
+    if tables.triple is not None:
+        rows: dict[Context, dict[str, float]] = {
+            (f, g): _row(tables.triple[i, j], labels) for i, f in enumerate(labels) for j, g in enumerate(labels)
+        }
+        some = {context: row for context, row in rows.items() if row}
+        transition |= some or dict(list(rows.items())[:1])  # a row of two labels makes the order 2
+    return {
+        "start": _row(tables.start, labels),
+        "transition": {context: row for context, row in transition.items() if row or not isinstance(context, str)},
+        "emission": {label: _row(tables.emission[k], vocabulary.names) for k, label in enumerate(labels)},
+        "classes": list(vocabulary.classes),
+    }
+
+
+def _row(probabilities: np.ndarray, names: list[str]) -> dict[str, float]:
+    return {names[k]: float(probabilities[k]) for k in np.flatnonzero(probabilities).tolist()}
+
+
+def write_tables(path: FilePath, model: HiddenMarkovModel) -> None:
+    """Write the tables of a model as JSON, whole or not at all."""
+    found = tables_to_dicts(model)
+    second: dict[str, dict[str, dict[str, float]]] = {}
+    for context, row in found["transition"].items():
+        if not isinstance(context, str):
+            second.setdefault(context[0], {})[context[1]] = row
+    first = {context: row for context, row in found["transition"].items() if isinstance(context, str)}
+    stored = StoredTables(found["start"], first, found["emission"], second, found["classes"])
+    with write_whole(path) as out:
+        out.write(msgspec.json.format(msgspec.json.encode(stored), indent=1) + b"\n")
+
+
+def read_tables(path: FilePath) -> HiddenMarkovModel:
+    """The model of a file of tables; DataError if it is none, or if its numbers are no probabilities."""
+    hint = "the file has the objects start, transition and emission; see docs/hmm.md"
+    data = read_all(path)
+    check_utf8(data, shown(path), hint=CONVERT)
+    try:
+        stored = msgspec.json.decode(data, type=StoredTables)
+    except msgspec.DecodeError as error:
+        raise DataError(f"not a file of HMM tables: {error}", file=shown(path), hint=hint) from None
+    transition: dict[Context, dict[str, float]] = {}
+    transition.update(stored.transition.items())
+    for f, rows in stored.second_order.items():
+        for g, row in rows.items():
+            transition[f, g] = row
+    try:
+        made = tables_from_dicts(stored.start, transition, stored.emission, classes=stored.classes)
+    except UsageError as error:
+        raise DataError(str(error), file=shown(path)) from None
+    return HiddenMarkovModel(*made)
+
+
+# Hidden Markov models to and from model files.
+#
+# The file is that of the chain model that it is turned into, so that taggers read it too; the tables are further
+# arrays, in float64, and the parameters a further entry of the metadata. Y labels, V observations.
+
+
+PREFIX = "hmm."
+
+
+class StoredHmm(NamedTuple):
+    """What a file holds: the parameters of the estimator, the model, and the chain that it is turned into."""
+
+    params: dict[str, Any]
+    model: HiddenMarkovModel
+    chain: ChainModel
+
+
+def table_specs(order: int, ends: bool) -> tuple[ArraySpec, ...]:
+    """The tables; see `Tables`."""
+    shapes = {"start": ("Y",), "pair": ("Y", "Y"), "triple": ("Y", "Y", "Y"), "end": ("Y",), "emission": ("Y", "V")}
+    absent = {"triple"} if order == 1 else set()
+    absent |= set() if ends else {"end"}
+    return tuple(
+        ArraySpec(PREFIX + name, np.float64, shape, low=0.0, high=1.0 + 2 * SLACK)
+        for name, shape in shapes.items()
+        if name not in absent
+    )
+
+
+def save_hmm(params: dict[str, Any], model: HiddenMarkovModel, chain: ChainModel, path: FilePath) -> None:
+    """Write a model file, whole or not at all."""
+    tables = model.tables
+    specs = table_specs(tables.order, tables.end is not None)
+    parts = {PREFIX + name: block for name, block in tables._asdict().items() if block is not None}
+    arrays, meta = chain_parts(chain)
+    sizes = {"Y": len(model.labels), "V": len(model.vocabulary)}
+    counting = {name: value for name, value in params.items() if name != "unicode"}  # which the settings have
+    meta |= {"counting": counting, "forbidden": [], "best_pass": 1, "ended": "counted in one pass"}
+    model_file.save(path, arrays | array_specs.pack(parts, specs, sizes), meta)
+
+
+def _checked(counting: dict[str, Any], file: str) -> dict[str, Any]:
+    """The parameters of the estimator, if it could have them."""
+    try:
+        HiddenMarkov(**{name: counting[name] for name in HiddenMarkov.__options__})
+    except UsageError as error:
+        raise ModelError(f"damaged model: its settings are wrong ({error})", file=file) from None
+    return counting
+
+
+def load_hmm(path: FilePath, *, copy: bool = False) -> StoredHmm:
+    """Read a model file; ModelError if it is not one of an HMM."""
+    file = shown(path)
+    arrays, meta = model_file.load(path, copy=copy)
+    chain = chain_from_parts(arrays, meta, file)
+    if "counting" not in chain.meta:
+        raise ModelError("a tagger, not an HMM with its tables", file=file, hint="load it with Tagger.load")
+    params = _checked(chain.meta["counting"], file) | {"unicode": chain.settings.unicode}
+    observed = {} if chain.encoder is None else chain.encoder.resources.observed
+    if NAME not in observed:
+        raise ModelError("damaged model: its vocabulary is missing", file=file)
+    vocabulary = Vocabulary(observed[NAME].known, observed[NAME].classes)
+    sizes = {"Y": len(chain.labels), "V": len(vocabulary)}
+    found = array_specs.unpack(arrays, table_specs(params["order"], params["ends"]), sizes, file)
+    tables = Tables(*(found.get(PREFIX + name) for name in Tables._fields))  # type: ignore[arg-type]
+    return StoredHmm(params, HiddenMarkovModel(chain.labels, vocabulary, tables), chain)
+
 
 DECODINGS = ("viterbi", "marginal")
 
@@ -48,7 +201,7 @@ DECODINGS = ("viterbi", "marginal")
 class HMM(HmmOptions, Estimator):
     """A hidden Markov model of words and labels, counted from labelled sentences."""
 
-    _repr_html_ = drawn_by("lab.hmm.notebook:hmm")
+    _repr_html_ = drawn_by("lab.notebook:hmm")
 
     @classmethod
     def from_tables(
@@ -189,7 +342,7 @@ class HMM(HmmOptions, Estimator):
         return tables_to_dicts(self._tables())
 
     def save_tables(self, path: FilePath) -> None:
-        """Write the probabilities as JSON, whole or not at all; lab/hmm/table_file.py has the format."""
+        """Write the probabilities as JSON, whole or not at all; `lab/hmm.py` has the format."""
         write_tables(path, self._tables())
 
     @classmethod

@@ -11,7 +11,7 @@ from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 
 if TYPE_CHECKING:
-    from palmette.lab.synth.synthetic import Model, Sample
+    from palmette.lab.synth import Model, Sample
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Synth(JsonOptions, Command):
         parts = (("train", self.output), ("dev", self.dev), ("test", self.test))
         files = {part: file for part, file in parts if file is not None}
         _check_files(files, self.json)
-        from palmette.lab.synth import synthetic as making
+        from palmette.lab import synth as making
 
         table = None if self.emission is None else making.read_emission(self.emission)
         model = making.ring(self.labels, self.states, self.symbols, self.p, table)
@@ -85,7 +85,7 @@ class Synth(JsonOptions, Command):
 
     def _draw(self, model: Model, files: dict[str, str]) -> dict[str, Any]:
         """Write the files; the figures of each."""
-        from palmette.lab.synth import synthetic as making
+        from palmette.lab import synth as making
 
         counts = {"train": self.sequences, "dev": self.dev_sequences, "test": self.test_sequences}
         lengths = making.lengths_of(self.length)
@@ -115,15 +115,14 @@ def _check_files(files: dict[str, str], json: bool) -> None:
 
 def _write(file: str, model: Model, drawn: Sample) -> None:
     from palmette.data.files import write_whole
-    from palmette.lab.synth.synthetic import write_columns
+    from palmette.lab.synth import write_columns
 
     with write_whole(file) as out:
         write_columns(out, model, drawn)
 
 
 def _figures(model: Model, drawn: Sample) -> dict[str, Any]:
-    from palmette.lab.synth.sequence_limit import sequence_limit
-    from palmette.lab.synth.synthetic import bayes_accuracy, majority_accuracy, merged, path_accuracy
+    from palmette.lab.synth import bayes_accuracy, majority_accuracy, merged, path_accuracy, sequence_limit
 
     return {
         "sequences": len(drawn.offset) - 1,

@@ -1,4 +1,4 @@
-"""`palmette lm train|score|sample`: language models."""
+"""The commands of the lab: `palmette classifier cues`, `palmette hmm count|model` and `palmette lm ...`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,121 @@ import time
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from palmette.cli.command import Command, ForceOptions, JsonOptions
-from palmette.cli.common import text_spec
-from palmette.cli.output import Ticker, print_json
+from palmette.cli.command import Command, ForceOptions, JsonOptions, OutputOptions
+from palmette.cli.common import format_spec, text_spec
+from palmette.cli.output import Ticker, print_json, report_source
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.text import TextSpec
 from palmette.errors import UsageError, counted
 from palmette.lab.lm.options import NgramOptions
 from palmette.options.declare import option
+from palmette.options.likelihoods import HmmOptions
 
 if TYPE_CHECKING:
     from palmette.lab.lm.language_model import LanguageModel
 
+# `palmette classifier cues`: shallow cues that separate two corpora without any structure.
+
+
+class Cues(JsonOptions, Command):
+    """Check two corpora for shallow cues: vocabulary, length, overlap, duplicates.
+
+    A learner that should find structure needs negatives that words and lengths do not give away.
+    """
+
+    owners = (TextSpec,)
+    hidden = ("max-cell",)
+
+    positives: str = option(
+        argument=True, path="input", help="Text: one sentence per line, words separated by white space."
+    )
+    negatives: str = option(argument=True, path="input", help="The sentences to distinguish from them.")
+    seed: int = option(default=1, low=0, help="Seed of the folds of held-out sentences.")
+
+    def run(self) -> None:
+        from palmette.data.formats.sentences import read_sentences
+        from palmette.lab.cues import shallow_cues
+
+        found = shallow_cues(
+            *(read_sentences(file, spec=text_spec(self)) for file in (self.positives, self.negatives)), seed=self.seed
+        )
+        if self.json:
+            print_json(found)
+        else:
+            from palmette.lab.cues import cues_text
+
+            print(cues_text(found))
+
+
+# `palmette hmm count|model`: the tables of hidden Markov models as JSON, and model files made from them.
+
+
 logger = logging.getLogger(__name__)
+
+
+class CountTables(OutputOptions, Command):
+    """Count a hidden Markov model and write its probabilities as JSON, to be read, changed, or made into a model file
+    by `palmette hmm model`. The words are the first of the columns that are read."""
+
+    examples = ("hmm count train.txt -o tables.json",)
+    common = (
+        "output",
+        "order",
+        "smoothing",
+        "interpolate",
+        "rare",
+        "dictionary",
+        "ends",
+        "format",
+        "columns",
+        "label",
+        "quiet",
+    )
+    owners = (HmmOptions, FormatSpec)
+    hidden = ("unit", "penn-quotes")
+
+    data: str = option(default="-", argument=True, path="input", help="Labelled sentences; `-` is standard input.")
+    output: str = option(
+        default="-", short="o", metavar="FILE", path="output", help="The JSON file; `-` is standard output."
+    )
+
+    def run(self) -> None:
+        spec = format_spec(self.params(FormatSpec))
+        report_source(self.data, self.quiet)
+        from palmette.lab.hmm import HMM
+
+        hmm = HMM(**self.params(HmmOptions)).fit_file(self.data, spec=spec)
+        hmm.save_tables(self.output)
+        if self.output != "-":
+            words = hmm.vocabulary_
+            about = (
+                f"{counted(len(hmm.labels_), 'label')}, {counted(len(words.known), 'word')}, "
+                f"{counted(len(words.classes), 'class', 'classes')} of rare words"
+            )
+            logger.info("wrote %s: %s", self.output, about)
+
+
+class MakeModel(ForceOptions, Command):
+    """Make a model file from the tables of a hidden Markov model, for `palmette tag` and the other commands."""
+
+    examples = ("hmm model tables.json -o hmm.palm",)
+    tables: str = option(
+        argument=True, path="input", help="A JSON file of `palmette hmm count`, or one written by hand."
+    )
+    output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
+
+    def run(self) -> None:
+        from palmette.data import model_file
+        from palmette.lab.hmm import HMM
+
+        model_file.check_output(self.output)
+        HMM.load_tables(self.tables).save(self.output)
+        logger.info("wrote %s", self.output)
+
+
+# `palmette lm train|score|sample`: language models.
+
+
 SAMPLES = 10  # sentences that are drawn by default
 
 
@@ -45,14 +148,14 @@ class TrainLanguageModel(ForceOptions, JsonOptions, Command):
     )
 
     def writes_over(self, output: str) -> bool:
-        from palmette.lab.lm.arpa import begins_as_arpa, is_arpa_name
+        from palmette.lab.lm.files import begins_as_arpa, is_arpa_name
 
         return (self.arpa or is_arpa_name(output)) and begins_as_arpa(output)
 
     def run(self) -> None:
         from palmette.data import model_file
         from palmette.data.files import check_output
-        from palmette.lab.lm.arpa import is_arpa_name
+        from palmette.lab.lm.files import is_arpa_name
 
         is_arpa = self.arpa or is_arpa_name(self.output)
         if self.json and self.output == "-":
@@ -131,7 +234,7 @@ class InspectLanguageModel(JsonOptions, Command):
             print(f"  {size:,} {k + 1}-grams" + (f", discounts {discounts}" if discounts else ""))
 
 
-class Sample(JsonOptions, Command):
+class SampleText(JsonOptions, Command):
     """Draw sentences from a language model, one per line.
 
     Sentences that do not meet the conditions are dropped and others drawn; how many is reported on standard error.

@@ -1,4 +1,4 @@
-"""Language models in notebooks: sizes, and the discounts folded away."""
+"""Hidden Markov models and language models in notebooks."""
 
 from __future__ import annotations
 
@@ -6,10 +6,26 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from palmette.reports.html import facts, folded, rows_table
-from palmette.reports.notebook_models import model_page, record_of
+from palmette.reports.notebook_models import chain_html, chain_record, model_page, record_of
 
 if TYPE_CHECKING:
+    from palmette.lab.hmm import HMM
     from palmette.lab.lm.language_model import LanguageModel
+
+# Hidden Markov models in notebooks, as taggers are drawn.
+
+
+def hmm_record(hmm: HMM) -> dict[str, Any]:
+    """What a hidden Markov model is, as plain data."""
+    record = chain_record(hmm, "a hidden Markov model of words and labels", getattr(hmm, "model_", None))
+    return record | ({"words": len(hmm.vocabulary_.names)} if record["trained"] else {})
+
+
+def hmm(found: HMM) -> str:
+    return chain_html(hmm_record(found))
+
+
+# Language models in notebooks: sizes, and the discounts folded away.
 
 
 def language_model_record(model: LanguageModel) -> dict[str, Any]:
