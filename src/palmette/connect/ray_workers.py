@@ -14,7 +14,7 @@ import numpy as np
 
 from palmette.connect.ray_cluster import Connection
 from palmette.data.subset import take
-from palmette.tuning.trial import Material, Stopped, Task, Trial, Watch, run_trial
+from palmette.tuning.trial import Material, Trial, TrialStopped, TrialTask, Watch, run_trial
 
 
 class _Trainer:
@@ -23,7 +23,7 @@ class _Trainer:
     def __init__(self) -> None:
         self.material: Material | None = None
 
-    def train(self, data: bytes, task: Task, seconds: float | None) -> Trial | None:
+    def train(self, data: bytes, task: TrialTask, seconds: float | None) -> Trial | None:
         """The trial, or None if it takes more seconds than these. data: the pickled material; arrays of the object
         store itself cannot be written to."""
         if self.material is None:
@@ -31,7 +31,7 @@ class _Trainer:
         end = None if seconds is None else time.monotonic() + seconds
         try:
             return run_trial(self.material, task, lambda: end is not None and time.monotonic() >= end)
-        except Stopped:
+        except TrialStopped:
             return None
 
 
@@ -54,7 +54,7 @@ class RayWorkers:
     def __exit__(self, *error: object) -> None:
         self.stop()
 
-    def run(self, tasks: Sequence[Task], deadline: float | None, watch: Watch) -> Iterator[Trial]:
+    def run(self, tasks: Sequence[TrialTask], deadline: float | None, watch: Watch) -> Iterator[Trial]:
         waiting = list(tasks)
         while waiting or self._busy:
             while waiting and (self._idle or self._started < self.size):
