@@ -351,7 +351,7 @@ def scores_on_ray(demo: Path) -> tuple[dict[int, float | None], int, bool]:
     """The scores of trainings of which one is killed, the number of workers, and whether the connection was left."""
     import ray
 
-    from palmette.connect.ray_workers import RayWorkers
+    from palmette.connect.ray_cluster import RayWorkers
 
     material, tasks = material_and_tasks(demo)
     scores: dict[int, float | None] = {}

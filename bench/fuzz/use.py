@@ -17,7 +17,7 @@ from palmette.data.items import corpus_from_items
 from palmette.data.treebank import treebank_from_sentences
 from palmette.errors import ModelError, PalmetteError
 from palmette.estimators.retag import retagged
-from palmette.pipeline.inspection import pipeline_inspection, print_pipeline_inspection
+from palmette.pipeline.display import pipeline_inspection, print_pipeline_inspection
 from palmette.reports.classification import classifier_inspection, print_classifier
 from palmette.reports.console import OutputConsole
 from palmette.reports.explanation import explanation, print_explanation

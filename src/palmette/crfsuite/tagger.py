@@ -80,7 +80,7 @@ class Tagger:
             raise TypeError(f"value is {type(value).__name__}; expected bytes")
         if not value.startswith(MARK):
             raise ValueError(f"{source}: this is not a model of CRFsuite: it should begin with {MARK!r}")
-        from palmette.connect.models.crfsuite import read_crfsuite
+        from palmette.connect.crfsuite_models import read_crfsuite
 
         return self._use(read_crfsuite(value, source), value[:HEADER])
 
@@ -230,7 +230,7 @@ class DumpWeights(NamedTuple):
 
 def weights_of(model: ChainModel) -> DumpWeights:
     """The weights of a model of order 1, in the order of CRFsuite's files."""
-    from palmette.connect.models.crfsuite_write import state_weights, transition_weights
+    from palmette.connect.crfsuite_models import state_weights, transition_weights
 
     pairs = transition_weights(model)
     source, target = np.nonzero(pairs)

@@ -491,7 +491,7 @@ def write_model(model: ChainModel, path: str) -> None:
     if path.endswith(".palm"):
         model.save(path)
         return
-    from palmette.connect.models.crfsuite_write import crfsuite_bytes
+    from palmette.connect.crfsuite_models import crfsuite_bytes
     from palmette.data.files import write_whole
 
     data = crfsuite_bytes(model)

@@ -107,12 +107,12 @@ _PARTS = "take a component out with `palmette pipeline extract` and give that mo
 PIPELINE = Kind(
     "pipeline", "pipeline", "a pipeline", "pipeline.pipeline:Pipeline", "Language pipelines, text to trees.",
     {
-        "train": ("pipeline.commands.train:TrainPipeline", "Train a pipeline from a treebank: text in, trees out."),
-        "tag": ("pipeline.commands.run:RunPipeline", "Run a text through a pipeline: words, tags, lemmas, trees."),
-        "eval": ("pipeline.commands.eval:EvalPipeline", "Score a pipeline by the metrics of CoNLL 2018."),
-        "inspect": ("pipeline.commands.inspect:InspectPipeline", "Show a pipeline: components, scores, settings."),
-        "extract": ("pipeline.commands.extract:ExtractComponent", "Take components out into a model file."),
-        "replace": ("pipeline.commands.replace:ReplaceComponent", "Put a component of another model in."),
+        "train": ("pipeline.commands:TrainPipeline", "Train a pipeline from a treebank: text in, trees out."),
+        "tag": ("pipeline.commands:RunPipeline", "Run a text through a pipeline: words, tags, lemmas, trees."),
+        "eval": ("pipeline.commands:EvalPipeline", "Score a pipeline by the metrics of CoNLL 2018."),
+        "inspect": ("pipeline.commands:InspectPipeline", "Show a pipeline: components, scores, settings."),
+        "extract": ("pipeline.commands:ExtractComponent", "Take components out into a model file."),
+        "replace": ("pipeline.commands:ReplaceComponent", "Put a component of another model in."),
     },
     {"tag": "run"},
     {

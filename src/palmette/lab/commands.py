@@ -199,7 +199,7 @@ class ScoreText(JsonOptions, Command):
     def run(self) -> None:
         from palmette.data.formats.sentences import read_sentences
 
-        model = _load(self.model, self.quiet)
+        model = _load(self.model)
         text = read_sentences(self.file, spec=text_spec(self))
         scores = model.sentence_scores(text)
         whole = scores.together()
@@ -222,7 +222,7 @@ class InspectLanguageModel(JsonOptions, Command):
     model: str = option(argument=True, path="input", help="A model file or an ARPA file.")
 
     def run(self) -> None:
-        model = _load(self.model, self.quiet)
+        model = _load(self.model)
         about = {"task": "lm", "order": model.order, "min_count": model.min_count, "words": len(model.vocabulary_),
                  "sizes": model.sizes_, "discounts": model.discounts_, "fell_back": model.fell_back_}  # fmt: skip
         if self.json:
@@ -270,7 +270,7 @@ class SampleText(JsonOptions, Command):
         if self.json and self.output == "-":
             raise UsageError("--json prints to standard output: write the sentences to a file, with -o FILE")
         check_output(self.output)
-        model = _load(self.model, self.quiet)
+        model = _load(self.model)
         conditions = self._conditions()
         n = self.n or len(conditions.get("lengths", range(SAMPLES)))
         begun = time.perf_counter()
@@ -315,7 +315,7 @@ class SampleMeter(Ticker):
             self.tell(f"{kept:,} of {counted(self.n, 'sentence')}, {counted(draws, 'draw')}")
 
 
-def _load(path: str, quiet: bool) -> LanguageModel:
+def _load(path: str) -> LanguageModel:
     from palmette.lab.lm.language_model import LanguageModel
 
     return LanguageModel.load(path)

@@ -26,8 +26,6 @@ from palmette.data.text import CONVERT, check_utf8, read_text
 from palmette.errors import DataError, UsageError, counted
 
 STUDY_P = 0.9
-STUDY_SEQUENCES = 3000
-STUDY_LENGTH = 20
 # The study's emissions are .5 + .41 cos(angle), with this angle from the first state of a label to the second.
 _REACH = 0.41
 _ANGLE = math.acos((0.358 - 0.5) / _REACH)

@@ -13,13 +13,13 @@ from palmette.data.model_file import AGAIN
 from palmette.data.treebank import Treebank
 from palmette.errors import ModelError, UsageError
 from palmette.estimators.tagger import Tagger
+from palmette.pipeline.known_words import SHORT
 from palmette.structures.chain.compact import Found, compact_chain
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import chain_from_parts, chain_parts
 from palmette.training.result import Progress
 
 logger = logging.getLogger(__name__)
-SHORT = 64  # tokens of a text that is tagged as one sentence at a time
 _MARK = "/"  # between the name of a model and those of its arrays
 
 

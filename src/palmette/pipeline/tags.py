@@ -29,8 +29,15 @@ from palmette.pipeline.chains import (
     trained_chain,
     unpacked_chains,
 )
-from palmette.pipeline.morphology import CONTEXTS, PARTS, Morphology, learn_morphology, with_known_words
-from palmette.pipeline.stored_morphology import morphology_from_parts, morphology_parts
+from palmette.pipeline.morphology import (
+    CONTEXTS,
+    PARTS,
+    Morphology,
+    learn_morphology,
+    morphology_from_parts,
+    morphology_parts,
+    with_known_words,
+)
 from palmette.structures.chain.model import ChainModel
 from palmette.training.result import Progress
 
@@ -99,9 +106,7 @@ class Tags:
     def __init__(self, *, passes: int | None = None, seed: int = 1) -> None:
         self.passes, self.seed = passes, seed
 
-    def fit(
-        self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None, threads: int = 1
-    ) -> Self:
+    def fit(self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None) -> Self:
         """Learn from the fields that the treebank has; see `_chosen` for what development data chooses."""
         fields = [field for field in FIELDS if _has(treebank, field)]
         if not fields:

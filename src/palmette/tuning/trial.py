@@ -145,7 +145,7 @@ def part_of(corpus: Corpus, share: float, seed: int) -> Corpus:
 # Who does the trainings of a search: threads of this process. Kernels release the lock of the interpreter, the data is
 # there once, and a training is the same whoever does it.
 #
-# A cluster is in ray_workers.py, with the same methods.
+# A cluster is in connect/ray_cluster.py, with the same methods.
 
 
 class TrialWorkers(Protocol):

@@ -182,7 +182,7 @@ def _held_out_share(tagger: Tagger, dev: Corpus | None) -> tuple[Tagger, bool]:
 def _workers(material: Material, options: TuningOptions) -> Any:
     if options.ray is None:
         return TrialThreads(material, options.threads)
-    return loaded("connect.ray_workers:RayWorkers")(material, options.ray, options.threads)
+    return loaded("connect.ray_cluster:RayWorkers")(material, options.ray, options.threads)
 
 
 def _metric(tagger: Tagger, corpus: Corpus) -> str:

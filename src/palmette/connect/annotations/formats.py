@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from palmette.connect.annotations.align import Alignment, corpus_of
-from palmette.connect.annotations.labelled import documents_of
-from palmette.connect.annotations.read import brat_documents, parse_documents
-from palmette.connect.annotations.sinks import SINKS, lines_of
+from palmette.connect.annotations.align import Alignment, corpus_of, documents_of
+from palmette.connect.annotations.files import SINKS, brat_documents, lines_of, parse_documents
 from palmette.data.corpus import Corpus
 from palmette.data.document import Document
 from palmette.data.files import FilePath, shown

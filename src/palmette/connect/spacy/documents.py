@@ -1,11 +1,4 @@
-"""Training data from spaCy documents: sentences and labels for a Tagger, sentences and trees for a Parser.
-
-    X, y = sentences("train.spacy")                            # entities; or label="tag_", ...
-    Tagger("ner").fit(X, y).save("ner.palm")
-
-Whitespace tokens are left out, as the components do. What cannot be a label is logged, and the labels there are None:
-training takes them as unknown.
-"""
+"""Training data from spaCy documents, and a pipeline's documents as spaCy's."""
 
 from __future__ import annotations
 
@@ -14,21 +7,37 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import spacy
 from spacy.attrs import ENT_IOB
 from spacy.language import Language
+from spacy.parts_of_speech import IDS
 from spacy.tokens import Doc, DocBin, Span, Token
 from spacy.util import filter_spans, minibatch
 from spacy.vocab import Vocab
 
-from palmette.connect.spacy.words import Words, check_attributes
+from palmette.connect.spacy.base import SpacyWords, check_attributes
+from palmette.connect.spacy.components import OF_WHITESPACE
 from palmette.data.files import FilePath
 from palmette.data.labels import schemes
 from palmette.data.labels.convert import convert_labels
+from palmette.data.tree_checks import UNKNOWN
+from palmette.data.treebank import NOTHING
 from palmette.errors import DataError, UsageError, counted
+
+if TYPE_CHECKING:
+    from palmette.pipeline.document import Document
+
+# Training data from spaCy documents: sentences and labels for a Tagger, sentences and trees for a Parser.
+#
+#     X, y = sentences("train.spacy")                            # entities; or label="tag_", ...
+#     Tagger("ner").fit(X, y).save("ner.palm")
+#
+# Whitespace tokens are left out, as the components do. What cannot be a label is logged, and the labels there are None:
+# training takes them as unknown.
+
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +82,7 @@ def sentences(
     y: list[list[Any]] = []
     report = _Report()
     for batch in minibatch(documents(docs, vocab), size=TOGETHER):
-        words = Words(batch)
+        words = SpacyWords(batch)
         tokens = words.cells(columns)
         labels: list[Any] = _span_labels(words, label, scheme, report) if of_spans else words.column(label).cells()
         for a, b in pairwise(words.offset.tolist()):
@@ -98,7 +107,7 @@ class _Report:
             logger.warning("%s: %s: %s%s", counted(len(spans), "span"), reason, ", ".join(spans[:SHOWN]), more)
 
 
-def _span_labels(words: Words, label: str, scheme: str, report: _Report) -> list[str | None]:
+def _span_labels(words: SpacyWords, label: str, scheme: str, report: _Report) -> list[str | None]:
     """The label of each word, from entities or a group of spans."""
     offset = words.offset.tolist()
     chunks: list[list[schemes.Span]] = [[] for _ in offset[1:]]
@@ -247,3 +256,89 @@ def _fields(token: Token) -> dict[str, str]:
         "form": token.text, "lemma": token.lemma_, "upos": token.pos_, "xpos": token.tag_, "feats": str(token.morph),
     }  # fmt: skip
     return {field: cell for field, cell in cells.items() if cell}
+
+
+# A pipeline's document as spaCy's `Doc`, whose text is that of the document, character by character.
+#
+# spaCy's tokens are those of the text. A multi-word token has the annotations of that of its words which depends on
+# none of the others; white space that is not one blank is a token of its own, as spaCy has it.
+
+
+def spacy_doc(document: Document, vocab: Vocab) -> Doc:
+    """The document with sentences, tags, features, lemmas and trees, as far as it has them."""
+    split = document.split
+    words, spaces, places = _spacy_tokens(split.tokens(), split.between())
+    chosen = _chosen_words(document)
+    fields: dict[str, Any] = {
+        "tags": _spread(document, "xpos", chosen, places, len(words)),
+        "pos": [cell if cell in IDS else "" for cell in _spread(document, "upos", chosen, places, len(words))],
+        "morphs": _spread(document, "feats", chosen, places, len(words)),
+        "lemmas": _spread(document, "lemma", chosen, places, len(words)),
+    }
+    if split.n_tokens and (document.treebank.heads != UNKNOWN).all():
+        fields |= _spacy_trees(document, chosen, places, len(words))
+    else:
+        starts = np.full(len(words), -1)
+        starts[places[split.sentence[:-1]]] = 1
+        starts[:1] = 1
+        fields["sent_starts"] = starts.tolist()
+    return Doc(vocab, words=words, spaces=spaces, **fields)
+
+
+def _spacy_tokens(tokens: list[str], between: list[str]) -> tuple[list[str], list[bool], np.ndarray]:
+    """spaCy's tokens, whether a blank follows each of them, and the place of each of ours among them."""
+    words: list[str] = []
+    spaces: list[bool] = []
+    places = np.zeros(len(tokens), np.int64)
+    for t, gap in enumerate(between):
+        if t:
+            places[t - 1] = len(words)
+            words.append(tokens[t - 1])
+            spaces.append(gap.startswith(" "))
+            gap = gap.removeprefix(" ")
+        if gap:
+            words.append(gap)
+            spaces.append(False)
+    return words, spaces, places
+
+
+def _chosen_words(document: Document) -> np.ndarray:
+    """i64[T]: the word whose annotations a token gets: the first that depends on no other word of the token."""
+    split, heads = document.split, document.treebank.heads
+    chosen = split.first_word[:-1].copy()
+    for t in np.flatnonzero(np.diff(split.first_word) > 1).tolist():
+        lo, hi = int(split.first_word[t]), int(split.first_word[t + 1])
+        before = _sentence_start(document, lo)
+        free = [i for i in range(lo, hi) if not lo <= before + int(heads[i]) - 1 < hi or heads[i] <= 0]
+        chosen[t] = free[0] if free else lo
+    return chosen
+
+
+def _sentence_start(document: Document, word: int) -> int:
+    offset = document.split.offset
+    return int(offset[np.searchsorted(offset, word, side="right") - 1])
+
+
+def _spread(document: Document, field: str, chosen: np.ndarray, places: np.ndarray, n: int) -> list[str]:
+    """The cells of the chosen words at their tokens' places; nothing at white space."""
+    column = document.treebank.column(field)
+    made = [""] * n
+    for place, k in zip(places.tolist(), column.ids[chosen].tolist(), strict=True):
+        cell = column.types[k]
+        made[place] = "" if cell == NOTHING and field != "lemma" else cell
+    return made
+
+
+def _spacy_trees(document: Document, chosen: np.ndarray, places: np.ndarray, n: int) -> dict[str, list[Any]]:
+    """Heads as places of spaCy's tokens, and relations. White space hangs on the token before it, or at the start on
+    the first one."""
+    split, bank = document.split, document.treebank
+    start = np.repeat(split.offset[:-1], np.diff(split.offset))
+    parent = np.where(bank.heads > 0, start + bank.heads - 1, np.arange(split.n_words))[chosen]
+    heads = np.maximum(np.searchsorted(places, np.arange(n), side="right") - 1, 0)
+    heads = places[heads]
+    heads[places] = places[document.token_of[parent]]
+    relations = [OF_WHITESPACE] * n
+    for place, word in zip(places.tolist(), chosen.tolist(), strict=True):
+        relations[place] = bank.relations.types[bank.relations.ids[word]]
+    return {"heads": heads.tolist(), "deps": relations}
