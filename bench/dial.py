@@ -57,4 +57,4 @@ def bench_dial(folder: Path) -> None:
             row[name] = classifier.score(X, [1] * TEST + [0] * TEST)
         found[str(order)] = row | {"seconds": time.process_time() - begun}
         print(f"  order {order:<5}" + "".join(f"  {key} {value:.4f}" for key, value in row.items()), flush=True)
-    keep("dial", {"sentences": [TRAIN, TEST], "passes": Classifier().n_passes(), "orders": found})
+    keep("dial", {"sentences": [TRAIN, TEST], "passes": Classifier()._settings().n_passes(), "orders": found})

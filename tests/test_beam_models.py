@@ -166,7 +166,7 @@ def test_round_trip(tmp_path: Path) -> None:
     tagger.save(tmp_path / "m.palm")
     again = Tagger.load(tmp_path / "m.palm")
     assert again.model_.beam == 2
-    assert again.settings().beam == Beam(2, update="max-violation", recombine=True)
+    assert again._settings().beam == Beam(2, update="max-violation", recombine=True)
     assert again.predict_scored(words) == tagger.predict_scored(words)
     assert again.nbest(words, 2) == tagger.nbest(words, 2)
     small = pruned(tagger.model_, rows=True, names=True)
@@ -183,13 +183,13 @@ def test_recombination_is_on_unless_a_file_is_older_than_it(tmp_path: Path) -> N
     assert meta["settings"]["search"].pop("recombine") is False
     model_file.save(tmp_path / "old.palm", found, meta)
     old = Tagger.load(tmp_path / "old.palm")
-    assert old.settings().beam == Beam(2, update="max-violation", recombine=False)
+    assert old._settings().beam == Beam(2, update="max-violation", recombine=False)
     assert old.model_.recombine is False
     assert old.predict_scored(words) == apart.predict_scored(words)
     assert trained().model_.recombine is True
-    assert Tagger(search=Beam(3)).settings().resolved().search == Beam(3, update="max-violation", recombine=True)
+    assert Tagger(search=Beam(3))._settings().resolved().search == Beam(3, update="max-violation", recombine=True)
     with pytest.raises(UsageError, match="a parser merges states with merge=True"):
-        Parser(search=Beam(3, recombine=False)).settings()
+        Parser(search=Beam(3, recombine=False))._settings()
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from palmette import HiddenMarkov, Tagger, load_demo
 from palmette.errors import DataError, TemplateError, UsageError
 from palmette.features.templates import parse
 from palmette.lab.hmm import HMM
+from palmette.structures.chain.python_data import corpus_of
 
 # Words that are written like classes and like the edge of a sentence, and words that nobody knows.
 STRANGE = [["_B-1", "<unknown>", "<lower:ing>"], ["_B-2", "_B-1", "_B-1", "The"], ["zzzing"], ["1,234", "The", "Xyz"]]
@@ -57,7 +58,7 @@ def test_a_loaded_one_can_be_fitted_again(tmp_path: Path) -> None:
 def test_unseen_words_are_those_that_never_occurred() -> None:
     words, tags = words_and_tags("train")
     tagger = Tagger(learner="hmm").fit(words, tags)
-    assert tagger.evaluate(tagger._corpus(words, tags)).unseen_tokens == 0
+    assert tagger.evaluate(corpus_of(tagger.model_, words, tags)).unseen_tokens == 0
     assert tagger.model_.encoder is not None
     assert len(tagger.model_.encoder.resources.observed["words"].known) < tagger.model_.vocabulary.size
 

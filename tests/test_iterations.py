@@ -48,17 +48,17 @@ def test_so_many_iterations(learner: Any) -> None:
     states = Latent(2) if isinstance(learner, Dplvm) else "plain"
     tagger = Tagger("pos", learner=learner.replace(iterations=4), states=states).fit(X[:20], Y[:20])
     assert [row["number"] for row in tagger.training_log_] == [1, 2, 3, 4]
-    assert tagger.settings().n_passes() == 4
+    assert tagger._settings().n_passes() == 4
 
 
 def test_passes_and_iterations_are_not_mixed_up(cli: Cli) -> None:
     with pytest.raises(OptionError, match=r"has iterations, not passes: use learner=MaxEnt\(iterations=7\)"):
-        Tagger(learner="maxent", passes=7).settings()
+        Tagger(learner="maxent", passes=7)._settings()
     with pytest.raises(OptionError, match=r"learner=Crf\(iterations=3\)"):
         LinearClassifier(passes=3).fit(*load_vowels("train"))
     with pytest.raises(OptionError, match="iterations: applies to the optimiser lbfgs, not adagrad"):
         Crf(optimiser="adagrad", iterations=7)
-    assert Tagger(learner=Crf(optimiser="sgd"), passes=7).settings().n_passes() == 7
+    assert Tagger(learner=Crf(optimiser="sgd"), passes=7)._settings().n_passes() == 7
     leave_demo(cli.folder)
     ran = cli("train train.txt -o m.palm --learner crf --passes 7")
     assert (ran.code, "--passes: crf by lbfgs has iterations, not passes: use --iterations 7" in ran.err) == (2, True)

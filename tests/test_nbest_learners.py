@@ -66,7 +66,7 @@ def chosen(learner: str) -> dict:
 )
 def test_what_does_not_go_together_is_told(settings: dict, told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        flat_tagger(**settings).settings()
+        flat_tagger(**settings)._settings()
 
 
 def test_spans_need_chunk_labels() -> None:

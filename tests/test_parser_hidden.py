@@ -193,7 +193,7 @@ def test_what_does_not_go_together() -> None:
     ):  # fmt: skip
         with pytest.raises(UsageError, match=said):
             hidden(**options).fit(data)
-    assert hidden().settings().beam.update == "max-violation"
+    assert hidden()._settings().beam.update == "max-violation"
 
 
 def test_variants_carry_what_templates_do_not_see(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ from palmette.reports.explanation import explanation, print_explanation
 from palmette.reports.inspection import inspection, print_inspection
 from palmette.reports.parser_inspection import parser_inspection, print_parser_inspection
 from palmette.structures.chain.explain import explain
+from palmette.structures.chain.files import spec_for
+from palmette.structures.chain.python_data import items_of
 
 Step = Callable[[], object]
 INPUT = [[*sentence, ("unseen", "XX")] for sentence in SENTENCES[:2]]
@@ -76,9 +78,13 @@ def _tagger_steps(path: Path, console: Console | None) -> Iterator[Step]:
     yield lambda: _explained(tagger, X, console)
     yield lambda: _inspected(tagger, console)
     yield lambda: (repr(tagger), tagger.get_params(), tagger.states_, tagger.training_log_)
-    yield lambda: (tagger.spec_for("x.txt"), tagger.spec_for("x.conllu", labelled=True), tagger.calibrated_)
+    yield lambda: (
+        spec_for(tagger.model_, "x.txt"),
+        spec_for(tagger.model_, "x.conllu", labelled=True),
+        tagger.calibrated_,
+    )
     if console is not None:
-        yield lambda: model.tag(tagger._items(X).corpus, states=True)
+        yield lambda: model.tag(items_of(tagger.model_, X).corpus, states=True)
         yield lambda: tagger.tag_file(_written(path), path.with_suffix(".tagged"))
         yield lambda: retagged(treebank_from_sentences(INPUT), tagger)
         yield lambda: tagger.save(path.with_suffix(".saved"), prune=True, strip=True)

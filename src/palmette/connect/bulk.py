@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from palmette.data.files import FilePath, check_apart, write_whole
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError, PalmetteError, UsageError, counted
+from palmette.structures.chain.files import spec_for
 
 logger = logging.getLogger(__name__)
 RECORDS = ".palmette"
@@ -168,7 +169,7 @@ def tag_one(job: BulkJob, source: str, target: str) -> int | str:
 
             tokens = tag_table(tagger, source, target, **job.options)
         else:
-            spec = tagger.spec_for(source, job.spec)
+            spec = spec_for(tagger.model_, source, job.spec)
             tokens = tagger.tag_file(source, target, spec=spec, **job.options)
         _write_record(target, record)
         return tokens

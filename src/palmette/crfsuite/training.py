@@ -34,10 +34,10 @@ from palmette.structures.chain.model import ChainModel, best_labels
 from palmette.structures.chain.weights import Seen, estimated, new_chain, norm, with_state
 from palmette.training.chain.batch import check_memory, compacted
 from palmette.training.chain.descent import DescentLearning
-from palmette.training.chain.fit import finished
+from palmette.training.chain.finish import finish
+from palmette.training.chain.fit import prepared
 from palmette.training.chain.objective import ChainObjective
 from palmette.training.chain.overflow import check_descent
-from palmette.training.chain.prepare import prepare
 from palmette.training.chain.request import TrainedChain, TrainingData, TrainRequest
 from palmette.training.chain.seen import learnt_pairs, seen_labels
 from palmette.training.interrupt import Interrupt
@@ -227,7 +227,7 @@ def new_job(
     if not corpus.n_tokens:
         raise ValueError("there is nothing to train on: append sequences first, in another group than the holdout")
     request = TrainRequest(None, _settings(values), ends=False, least_sum=float(values["feature.minfreq"]))
-    problem, _ = prepare(corpus, None, request)
+    problem = prepared(corpus, request)
     return TrainingJob(values, problem, corpus, log, None if held is None else Holdout(held, problem), interrupt)
 
 
@@ -247,7 +247,7 @@ def model_of(job: TrainingJob, algorithm: str, chain: Chain, ended: str) -> Chai
     if algorithm != "lbfgs":
         settings = settings.replace(learner=_learner(algorithm, job.values), transition_features="all")
     trained = TrainedChain(TrainResult(chain, 0, [], 0, ended), settings, 0, dict)
-    return finished(job.corpus, job.problem, None, trained)[0]
+    return finish(job.problem, trained)
 
 
 def _learner(algorithm: str, values: Mapping[str, Any]) -> Learner:

@@ -69,7 +69,7 @@ class LinearClassifier(TrainingOptions, Estimator):
 
         sample_weight: a number per row that scales its updates. dev: a pair (X, y) of development data that chooses the
         pass. verbose: print a line per pass, or per iteration of L-BFGS."""
-        self.check()
+        self._check_values()
         self._width = None
         rows, labels = self._labelled(X, y)
         self.classes_ = np.unique(labels)

@@ -43,6 +43,7 @@ from palmette.reports.console import OutputConsole
 from palmette.reports.html import printed
 from palmette.reports.meter import Meter
 from palmette.reports.tables import plain_table
+from palmette.structures.chain.gold import certain, gold_and_guess
 from palmette.structures.training_log import unit_of
 from palmette.training.result import CUT_SHORT, MORE, Progress
 
@@ -78,7 +79,7 @@ class LearnerSpec(NamedTuple):
         unused = self.unused()
         shared = {name: value for name, value in common.items() if name not in unused}
         tagger = Tagger(**assemble(Tagger, self.params, shared)).set_params(seed=seed)
-        tagger.settings()
+        tagger._settings()
         return tagger
 
 
@@ -232,14 +233,14 @@ def _compile(learner: LearnerSpec, data: AblationData, common: Mapping[str, Any]
     few = take(data.train, np.arange(min(2, data.train.n_sentences)))
     try:
         tagger = _shortest(learner.tagger(common, 1)).set_params(dev_share=None)
-        tagger.fit_corpus(few, None if data.dev is None else few).gold_and_guess(few)
+        gold_and_guess(tagger.fit_corpus(few, None if data.dev is None else few).model_, few)
     except PalmetteError:
         return
 
 
 def _shortest(tagger: Tagger) -> Tagger:
     """The tagger with one pass or iteration."""
-    full_batch = tagger.settings().chosen_learner.full_batch
+    full_batch = tagger._settings().chosen_learner.full_batch
     return tagger.set_params(**{"learner__iterations" if full_batch else "passes": 1})
 
 
@@ -254,8 +255,8 @@ def _train(
     outcome = tagger.outcome_
     if outcome.interrupted:
         raise KeyboardInterrupt
-    gold, guess, labels = tagger.gold_and_guess(data.gold)
-    offset, known = data.gold.offset, tagger.certain(data.gold)
+    gold, guess, labels = gold_and_guess(tagger.model_, data.gold)
+    offset, known = data.gold.offset, certain(data.gold)
     tallies = {"accuracy": test.token_tally(gold, guess, offset, known)}
     scheme = unseen_scheme(tagger.model_.scheme)
     if are_chunk_labels(labels, scheme):

@@ -250,16 +250,16 @@ class HMM(HmmOptions, Estimator):
 
     def fit_file(self, path: FilePath, *, spec: FormatSpec | None = None) -> HMM:
         """Count a labelled file."""
-        self.check()
+        self._check_values()
         return self.fit_corpus(read_corpus(path, spec))
 
     def fit_corpus(self, corpus: Corpus) -> HMM:
         """Count a labelled corpus; its column 0 has the words."""
-        self.check()
+        self._check_values()
         check_labelled(corpus, "training")
         assert corpus.labels is not None
         warn_of_same_labels(corpus.labels.types)
-        self._with(count_model(corpus, **self.values()))
+        self._with(count_model(corpus, **self._values()))
         self.model_.vocabulary = np.sort(word_column(corpus, self.unicode).hash)  # rare ones were seen too
         return self
 

@@ -52,7 +52,7 @@ class Pipeline(PipelineOptions, Estimator):
         component fails, its error is raised when the others have ended, and the pipeline keeps them (`components_`)."""
         from palmette.pipeline.train import train_pipeline
 
-        self.check()
+        self._check_values()
         self.model_, self.outcome_ = train_pipeline(treebank, dev, self, threads=threads, report=progress)
         for error in self.outcome_.errors.values():
             raise error
@@ -63,7 +63,7 @@ class Pipeline(PipelineOptions, Estimator):
         **options: Any,
     ) -> Pipeline:  # fmt: skip
         """Learn from a CoNLL-U file; `options` as for `fit`. skip_bad: leave out sentences that are not trees."""
-        self.check()
+        self._check_values()
         trees = "parse" in self.components
         files = [path] if dev is None else [path, dev]
         try:

@@ -69,7 +69,7 @@ def record_of(estimator: Estimator, what: str, about: dict[str, Any] | None) -> 
     return {
         "class": type(estimator).__name__,
         "what": what,
-        "parameters": {name: _shown(value) for name, value in estimator.changed().items()},
+        "parameters": {name: _shown(value) for name, value in estimator._changed().items()},
         "trained": about is not None,
         "about": about,
     }

@@ -84,7 +84,7 @@ class Space:
         fixed = fixed_names(base)
         for name in tries:
             _check_free(name, fixed)
-        self.base = base.values()
+        self.base = base._values()
         self.dimensions = _ordered(_dimensions(tries))
         self.rejected = 0  # settings that were drawn and cannot be
         self._kinds: dict[str, list[tuple[Option, str]]] = {}
@@ -193,12 +193,12 @@ class Space:
 def fixed_names(base: TaggerOptions) -> list[str]:
     """The options of a tagger that are not as by default, by flat name; those of its learner, search and states too."""
     found = []
-    for name, value in base.changed().items():
+    for name, value in base._changed().items():
         option = base.__options__[name]
         found.append(flat_name(option))
         if option.variants is not None:
             inner = option.variant(value)
-            found += [flat_name(inner.__options__[changed]) for changed in inner.changed()]
+            found += [flat_name(inner.__options__[changed]) for changed in inner._changed()]
     return found
 
 

@@ -99,7 +99,7 @@ def run_trial(
 
     try:
         tagger = limited(Tagger(**material.space.params(task.settings)), task.level.effort)
-        passes = tagger.settings().n_passes()
+        passes = tagger._settings().n_passes()
         # Copies of the two objects, not of their arrays: training notes there which labels are partly known.
         train, dev = copy.copy(part_of(material.train, task.level.share, tagger.seed)), copy.copy(material.dev)
         if stopped():
@@ -126,7 +126,7 @@ def limits_of(tagger: Tagger, effort: float) -> dict[str, Any]:
     """The parameters that give a training this share of its passes."""
     if effort >= 1.0:
         return {}
-    settings = tagger.settings()
+    settings = tagger._settings()
     learner, n = settings.chosen_learner, settings.n_passes()
     if isinstance(learner, Likelihood) and learner.full_batch:
         return {"learner__iterations": min(n, max(LEAST_ITERATIONS, math.ceil(n * effort)))}

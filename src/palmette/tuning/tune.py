@@ -132,7 +132,7 @@ def tune_corpus(
 ) -> TuneResult:
     """Find good options of a tagger for a labelled corpus; see `tune`."""
     begun = time.perf_counter()
-    tagger.settings()
+    tagger._settings()
     check_labelled(corpus, "training")
     base, shared = _held_out_share(tagger, dev)
     if shared:
@@ -163,7 +163,7 @@ def tune_corpus(
 
 def _checked(options: Mapping[str, Any]) -> TuningOptions:
     made = TuningOptions(**options)
-    made.check()
+    made._check_values()
     return made
 
 
@@ -194,7 +194,7 @@ def _metric(tagger: Tagger, corpus: Corpus) -> str:
 
 
 def _changed(tagger: Tagger) -> dict[str, Any]:
-    return dict(tagger.changed())
+    return tagger._changed()
 
 
 def _flat(limits: Mapping[str, Any]) -> Settings:

@@ -116,7 +116,7 @@ class LanguageModel(NgramOptions, Estimator):
 
     def fit(self, sentences: Texts) -> LanguageModel:
         """Learn from sentences: strings of words separated by white space, or lists of words."""
-        self.check()
+        self._check_values()
         text = _texts(sentences)
         if not text.n_tokens:
             raise DataError("no word to learn from", file=text.source)

@@ -1,34 +1,50 @@
-"""Online training of a chain, with each estimator to try; the best one on development data is kept."""
+"""Training of encoded data: passes with each estimator to try, or a full-batch optimiser; the best of restarts."""
 
 from __future__ import annotations
 
 import logging
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import UsageError, counted
 from palmette.kernels.chain.train_beam import BeamLearner
-from palmette.options.chain import ChainSettings
+from palmette.options.chain import development_data
 from palmette.options.learners import Crf
 from palmette.options.search import UPDATE_NUMBERS
-from palmette.options.spelling import argument
+from palmette.options.spelling import argument, named
+from palmette.options.states import Latent
 from palmette.structures.chain.weights import with_state
+from palmette.training.chain.batch import train_by_likelihood
 from palmette.training.chain.beam import BeamLearning, best_before, starting_contexts
 from palmette.training.chain.costs import chunks_for
 from palmette.training.chain.descent import DescentLearning
 from palmette.training.chain.exact import Averaging, ChainLearning, PathLearning
-from palmette.training.chain.mixing import MixedLearning, mix_shards
+from palmette.training.chain.mixing import MixedLearning
 from palmette.training.chain.request import TrainedChain, TrainingData
 from palmette.training.chain.seen import learnt_pairs
 from palmette.training.chain.start import random_start, split_states, starting_weights, training_log_of
-from palmette.training.result import EpochLog, TrainResult, watcher_of
+from palmette.training.result import EpochLog, TrainResult
 from palmette.training.team import ThreadTeam
 from palmette.training.trainer import train_epochs
+
+if TYPE_CHECKING:
+    from palmette.training.chain.scale import Scale
 
 logger = logging.getLogger(__name__)
 
 
-def train_by_examples(problem: TrainingData) -> TrainedChain:
+def train(problem: TrainingData, scale: Scale) -> TrainedChain:
+    """Train a chain on encoded data."""
+    latent = problem.settings.latent
+    train_once = train_by_likelihood if problem.settings.chosen_learner.full_batch else train_by_examples
+    if latent is None or latent.restarts == 1:
+        return train_once(problem, scale)
+    return _best_of_restarts(problem, latent.restarts, partial(train_once, scale=scale))
+
+
+def train_by_examples(problem: TrainingData, scale: Scale) -> TrainedChain:
     """Train with each estimator to try, and keep the best one on development data."""
     settings, request = problem.settings, problem.request
     learner = settings.chosen_learner
@@ -44,18 +60,17 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
             logger.info("trying %s", _shown(averaging))
         start, before = start_learning(problem, averaging, plain)
         start.order = problem.order
-        learning = in_shards(start, settings, request.n_threads)
+        learning = scale.learning(start, problem)
         if isinstance(learning, DescentLearning):
             learning.be_alone()
-        if isinstance(learning, MixedLearning):
-            learning.cluster.watcher = watcher_of(request.progress)
         if plain is not None and plain.interrupted:
             outcome = TrainResult(learning.snapshot(), 0, [], plain.signal, plain.ended)
         else:
-            log = EpochLog(settings.patience, request.progress, done, before, window=settings.stop_rule())
+            log = EpochLog(settings.patience, None, done, before, window=settings.stop_rule())
+            log.progress = scale.watched(problem, learning, log)
             outcome = train_epochs(learning, settings.seed, len(done) + settings.n_passes(), log)
         if isinstance(learning, MixedLearning):
-            learning.cluster.close()
+            learning.end()
         if best is None or dev_score(outcome) > dev_score(best.outcome):
             settled = settings.replace(estimator=averaging.estimator, mavg_every=averaging.every)
             best, chosen = TrainedChain(outcome, settled, learning.infeasible, learning.saved), averaging
@@ -97,13 +112,6 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     return learning, best_before(problem, before)
 
 
-def in_shards(learning: ChainLearning, settings: ChainSettings, threads: int) -> ChainLearning | MixedLearning:
-    """The learning itself, or by shards of its data."""
-    if settings.shards == 1:
-        return learning
-    return mix_shards(learning, settings.shards, settings.seed, threads, settings.mixing)
-
-
 def _plain_model(problem: TrainingData) -> TrainResult | None:
     """A plain model whose labels are then split into states; None if `split_after` is 0."""
     settings, shape = problem.settings, problem.shape
@@ -125,3 +133,33 @@ def _shown(averaging: Averaging) -> str:
 def dev_score(outcome: TrainResult) -> float:
     """The best score on development data."""
     return max((p.dev for p in outcome.training_log if p.dev is not None), default=0.0)
+
+
+def _best_of_restarts(
+    problem: TrainingData, restarts: int, train: Callable[[TrainingData], TrainedChain]
+) -> TrainedChain:
+    """The best of several trainings with different seeds: by development data, else by the objective."""
+    settings = problem.settings
+    if problem.dev is None and not settings.chosen_learner.full_batch:
+        what = f"{named(Latent, 'restarts')} selects the best training on development data"
+        raise UsageError(f"{what}: give {development_data()}")
+    best, best_figure = None, -float("inf")
+    for number in range(restarts):
+        own = problem._replace(settings=settings.replace(seed=settings.seed + number))
+        trained = train(own)
+        figure = _how_good(trained.outcome, problem.dev is not None)
+        shown = f"dev {100 * figure:.2f}" if problem.dev is not None else f"objective {abs(figure):.6g}"
+        logger.info("start %d of %d, seed %d: %s", number + 1, restarts, own.settings.seed, shown)
+        if best is None or figure > best_figure:
+            best, best_figure = trained, figure
+        if trained.outcome.interrupted:
+            break
+    assert best is not None
+    return best
+
+
+def _how_good(outcome: TrainResult, has_dev: bool) -> float:
+    """The score of a training; larger is better."""
+    if has_dev:
+        return dev_score(outcome)
+    return -outcome.training_log[-1].figures["objective"] if outcome.training_log else -float("inf")

@@ -1,84 +1,160 @@
-"""From a labelled corpus to the arrays of a training: labels, constraints, attributes, and the shape of the weights."""
+"""What is decided before a corpus is encoded: labels, tag scheme, learner, batches, constraints, shape of the weights.
+
+A `Survey` is what is known of the data by then. Scales of training have their own; see scale.py.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.automaton import LabelAutomaton, check_name, make_automaton
-from palmette.data.labels.mask import check_fully_known, label_names, training_mask
+from palmette.data.labels.mask import LabelMask, check_fully_known, label_names, training_mask
 from palmette.data.labels.partial import settle_partial
-from palmette.data.labels.schemes import scheme_shown
+from palmette.data.labels.schemes import Transitions, scheme_shown
 from palmette.errors import DataError, counted, either
 from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.options.automatic import Auto
 from palmette.options.chain import ChainSettings, TaggerOptions
-from palmette.options.declare import OptionError
-from palmette.options.learners import MaxEnt
+from palmette.options.declare import OptionError, Options
+from palmette.options.learners import HiddenMarkov, MaxEnt
 from palmette.options.spelling import named, spelt
 from palmette.options.states import MOST_STATES, LabelHistory, Latent
 from palmette.structures.chain.constraints import constraints, settle_scheme
 from palmette.structures.chain.data import Collected, allow_table
-from palmette.structures.chain.model import ChainModel, check_columns, check_memory
-from palmette.structures.chain.search import BeamSearch, check_searchable
+from palmette.structures.chain.model import ChainModel, check_memory
+from palmette.structures.chain.search import check_searchable
 from palmette.structures.chain.weights import Shape
 from palmette.training.chain.beam import check_beam
-from palmette.training.chain.dev import SAME_COLUMNS, check_labelled, for_beam, held_out
-from palmette.training.chain.request import TrainingData, TrainRequest
+from palmette.training.chain.request import Plan, TrainRequest
 from palmette.training.chain.start import ROWS, label_storage
+from palmette.training.checks import warn_of_same_labels
 
 logger = logging.getLogger(__name__)
 LARGE = 2 << 30  # bytes of weights from which a warning is logged
+# What scales refuse besides options, and the option that messages name
+HMM, LABEL_TEMPLATES, SEVERAL, SUMMED_SHARDS = "hmm", "%y", "several estimators", "shards by lbfgs"
+OPTION_OF = {HMM: "learner", LABEL_TEMPLATES: "template", SEVERAL: "estimator", SUMMED_SHARDS: "shards"}
 
 
-def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[TrainingData, str | None]:
-    """The arrays of a corpus, and the name of its tag scheme, if any."""
-    check_labelled(corpus, "training")
+class Survey:
+    """What is known of the data before it is encoded; this one is of a corpus in memory, which is its own survey."""
+
+    in_batches = True  # whether sentences are learnt from in batches unless the user decides
+
+    def __init__(self, labelled: Corpus, request: TrainRequest) -> None:
+        self.labelled = labelled  # the labels of the data, or sentences that show all pairs of them
+        self.request = request  # with the templates chosen
+        self.encoder = request.encoder()
+
+    @property
+    def offset(self) -> np.ndarray:
+        """Sentence offsets i64[S+1] of the data."""
+        return self.labelled.offset
+
+    @property
+    def valued(self) -> bool:
+        """Whether ready-made attributes have values."""
+        given = self.labelled.attributes
+        return given is not None and given.val.size > 0
+
+    def partial(self, settings: ChainSettings) -> bool | None:
+        """Decide whether labels are partly known, and mark those that are."""
+        old, possible = self.request.resume, "partial" not in settings.chosen_learner.unused
+        asked = old.settings.partial if old is not None and settings.partial is None else settings.partial
+        return settle_partial(self.labelled, asked, possible, () if old is None else old.labels)
+
+    def scheme(self, settings: ChainSettings) -> str | None:
+        """The tag scheme; rare labels that violate it are repaired."""
+        old = self.request.resume
+        before = ((), None) if old is None else (old.labels, old.scheme)
+        self.labelled, scheme = settle_scheme(self.labelled, str(settings.constraints), *before)
+        return scheme
+
+    def allowed(self, labels: list[str], known: LabelMask, scheme: str | None, settings: ChainSettings) -> Transitions:
+        """Which labels may follow each other."""
+        forbidden = forbidden_pairs(self.request)
+        return constraints(labels, known.rows, self.labelled, scheme, str(settings.constraints), forbidden)
+
+
+def settle(survey: Survey, refuses: Mapping[str, str]) -> Plan:
+    """Decide everything that the training of a chain decides by its data."""
+    request, encoder = survey.request, survey.encoder
     settings, old = request.settings.resolved(), request.resume
     if old is not None:
-        check_columns(corpus, old.encoder, SAME_COLUMNS)
         settings = settings.replace(unicode=old.settings.unicode)
-    possible = "partial" not in settings.chosen_learner.unused
-    asked = old.settings.partial if old is not None and settings.partial is None else settings.partial
-    settings = settings.replace(partial=settle_partial(corpus, asked, possible, () if old is None else old.labels))
-    before = ((), None) if old is None else (old.labels, old.scheme)
-    corpus, scheme = settle_scheme(corpus, settings.constraints, *before)
-    labels = labels_of(corpus, old)
-    settings = with_learner(settings, corpus, old, len(labels)).with_batch_size_for(corpus.n_sentences)
-    known = training_mask(corpus, labels)
+    settings = settings.replace(partial=survey.partial(settings))
+    scheme = survey.scheme(settings)
+    labels = labels_of(survey.labelled, old)
+    if old is None and request.measured is None:
+        warn_of_same_labels(labels)
+    settings = with_learner(settings, survey, len(labels))
+    if survey.in_batches:
+        settings = settings.with_batch_size_for(survey.offset.size - 1)
+    known = training_mask(survey.labelled, labels)
     if isinstance(settings.learner, MaxEnt):
-        check_fully_known(known, corpus, len(labels))
-    allowed = constraints(labels, known.rows, corpus, scheme, settings.constraints, forbidden_pairs(request))
-    encoder = encoder_of(request)
-    check_searchable(encoder, settings.search.kind)  # type: ignore[union-attr]
-    shape = shape_of(labels, encoder, request)
-    check_memory(corpus.offset, shape, encoder)
-    collected = Collected(
-        corpus, encoder, old.feature_indexes if old else None, settings.min_count, settings.max_attributes
-    )
-    data = collected.data(known.rows, allow_table(len(labels), known.sets))
-    report_size(collected, shape, settings, labels_shown(labels, scheme))
-    report_partial(int(np.count_nonzero(known.rows >= len(labels))), known.rows.size)
-    on_dev = held_out(dev, encoder, collected.feature_indexes, labels, settings, scheme, request.n_threads)
-    problem = TrainingData(collected, data, shape, allowed, labels, on_dev, settings, request, scheme)
+        check_fully_known(known, survey.labelled, len(labels))
     if settings.beam is not None:
-        check_beam(data.known, corpus, len(labels))
-        beam = BeamSearch(settings.beam.width, bool(settings.beam.recombine))
-        problem = problem._replace(dev=for_beam(on_dev, dev, beam, collected))
-    return problem, scheme
+        check_beam(known.rows, survey.labelled, len(labels))
+    allowed = survey.allowed(labels, known, scheme, settings)
+    check_searchable(encoder, settings.search.kind)  # type: ignore[union-attr]
+    if encoder is not None and LABEL_CONTEXT in encoder.programs:
+        refuse((LABEL_TEMPLATES,), refuses)
+    shape = shape_of(labels, encoder, request)
+    check_memory(survey.offset, shape, encoder)
+    allow = allow_table(len(labels), known.sets)
+    return Plan(labels, scheme, allowed, shape, settings, encoder, known.rows, allow, request)
 
 
-def with_learner(settings: ChainSettings, corpus: Corpus, old: ChainModel | None, n_labels: int) -> ChainSettings:
+def asked(request: TrainRequest, has_dev: bool) -> Iterator[str]:
+    """The names of everything that a request asks for, besides what all scales do."""
+    settings = request.settings
+    yield from settings.changed()
+    for part in (settings.learner, settings.search, settings.states):
+        if isinstance(part, Options):
+            yield from part.changed()
+    if isinstance(settings.learner, HiddenMarkov):
+        yield HMM
+    elif has_dev and len(settings.estimators_to_try(has_dev)) > 1:
+        yield SEVERAL
+    if settings.shards > 1 and settings.chosen_learner.full_batch:
+        yield SUMMED_SHARDS
+    if request.out_of_core:
+        yield "out_of_core"
+    if request.dev_share and not has_dev:
+        yield "dev_share"
+    if request.resume is not None:
+        yield "resume"
+    if request.checkpoint:
+        yield "checkpoint"
+
+
+def refusal(names: Iterator[str] | tuple[str, ...], refuses: Mapping[str, str]) -> OptionError | None:
+    """The error for the first of the names that a scale refuses."""
+    name = next((name for name in names if name in refuses), None)
+    return None if name is None else OptionError(OPTION_OF.get(name, name), refuses[name])
+
+
+def refuse(names: Iterator[str] | tuple[str, ...], refuses: Mapping[str, str]) -> None:
+    """OptionError if a scale refuses one of the names."""
+    error = refusal(names, refuses)
+    if error is not None:
+        raise error
+
+
+def with_learner(settings: ChainSettings, survey: Survey, n_labels: int) -> ChainSettings:
     """The settings with a learner in place of `auto`: that of the model to resume, else the rule's, which is logged."""
+    old = survey.request.resume
     if not isinstance(settings.learner, Auto):
         return settings
     if old is not None and not isinstance(old.settings.learner, Auto):
         return settings.replace(learner=old.settings.chosen_learner.without_limit())
-    chosen = settings.with_learner_for(n_labels, corpus.attributes is not None and corpus.attributes.val.size > 0)
+    chosen = settings.with_learner_for(n_labels, survey.valued)
     learner = chosen.chosen_learner
     options = "".join(f" --{name} {value}" for name, value in learner.changed().items())
     logger.info(f"no learner was chosen: using `{either(repr(learner), f'--learner {learner.kind}{options}')}`")
@@ -108,15 +184,6 @@ def forbidden_pairs(request: TrainRequest) -> list[tuple[str, str]]:
     """Label pairs that the user forbids; a resumed training keeps those of the model."""
     before = [] if request.resume is None else request.resume.meta.get("forbidden", [])
     return list(dict.fromkeys((str(a), str(b)) for a, b in (*before, *request.forbidden)))
-
-
-def encoder_of(request: TrainRequest) -> Encoder | None:
-    """What encodes columns; None for data with attributes."""
-    if request.resume is not None:
-        return request.resume.encoder
-    return (
-        None if request.templates is None else Encoder(request.templates, request.resources, request.settings.unicode)
-    )
 
 
 def shape_of(labels: list[str], encoder: Encoder | None, request: TrainRequest) -> Shape:
@@ -184,8 +251,9 @@ def labels_shown(labels: list[str], scheme: str | None) -> str:
     return counted(len(labels), "label") + ("" if scheme is None else f" ({scheme_shown(labels, scheme)})")
 
 
-def report_size(collected: Collected, shape: Shape, settings: ChainSettings, labels: str) -> None:
+def report_size(collected: Collected, plan: Plan) -> None:
     """Report the size of the data and the number of weights, with a warning if they need much memory."""
+    shape, settings, labels = plan.shape, plan.settings, labels_shown(plan.labels, plan.scheme)
     sizes = collected.sizes
     every = {k: n * shape.n_states**k for k, n in sizes.items() if k != LABEL_CONTEXT}
     total = sum(n for k, n in every.items() if not settings.only_seen(k))
