@@ -3,7 +3,7 @@
 Each input has one output of the same name (without `.gz`) in a folder, which is written whole or not at all, and beside
 it a record in `.palmette/`: the checksum of the model, the options, and size and time of the input. An output is done
 if its record says the same again; otherwise it is made anew, which is reported. Files in the folder without a record
-are somebody else's: nothing is overwritten.
+are not ours: nothing is overwritten.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def tag_one(job: BulkJob, source: str, target: str) -> int | str:
     """Tag one file and write its record; the number of tokens, or which file could not be done, and why."""
     try:
         record = _record(job, source)  # of the input as it was before it was read
-        _write_record(target, record | {"unfinished": True})  # an output that is not done is not somebody else's
+        _write_record(target, record | {"unfinished": True})  # an unfinished output is one of ours
         tagger = loaded(job.model)
         if source.endswith(PARQUET):
             from palmette.connect.batches import tag_table

@@ -189,7 +189,7 @@ def _finish(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np
 #     labels       CQDB
 #     attributes   CQDB
 #     label refs   "LFRF", size, number, places; at each place how many features a label pair begins with, their numbers
-#     attr. refs   "AFRF", likewise for attributes
+#     attr. refs   "AFRF", the same for attributes
 #
 # Features are found by the references, as CRFsuite finds them; that they agree with the features is checked.
 

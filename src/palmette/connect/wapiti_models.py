@@ -200,7 +200,7 @@ def _bare(encoder: Encoder, observations: Names, kind: np.ndarray) -> np.ndarray
 #     #mdl#TYPE#N         the type (2: a conditional random field) and how many weights follow; old files have no type
 #     #rdr#P/C/A          P patterns, each a netstring `LENGTH:TEXT,`; C columns; A: of models without patterns
 #     #qrk#N              N labels as netstrings
-#     #qrk#N              N observations, likewise: `u` on labels, `b` on label pairs, `*` on both
+#     #qrk#N              N observations in the same way: `u` on labels, `b` on label pairs, `*` on both
 #     NUMBER=WEIGHT       weights that are not zero, in C's hexadecimal notation
 #
 # Weights are numbered over the observations: Y numbers for `u`, Y * Y for `b` (previous label first), both for `*`.

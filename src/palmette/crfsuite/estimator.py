@@ -336,7 +336,7 @@ class CRF(SklearnParameters):
         return tagger
 
     def _about(self) -> Any:
-        """What the tagger tells about its model; None before there is one."""
+        """What the tagger reports about its model; None before training."""
         if self._info is None and self.tagger_ is not None:
             self._info = self.tagger_.info()
         return self._info

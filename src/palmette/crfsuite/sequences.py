@@ -142,7 +142,7 @@ def plain_items(xseq: Any) -> Sequence[Any]:
 
 
 def encoded(items: Sequence[Any]) -> bytes:
-    """The items in bytes: whoever reads them may find that they are to be read by definition."""
+    """The items in bytes; a reader may find that they must be read by definition."""
     try:
         return encode(items)
     except Exception:  # of the encoder, or of a type of the user's: it is read by definition, or named

@@ -14,7 +14,7 @@ import numpy as np
 from palmette.crfsuite.sequences import ONE, encoded, items_by_definition, label_text, plain_items
 
 if TYPE_CHECKING:
-    from palmette.crfsuite.posterior import PosteriorRoom, PosteriorRooms
+    from palmette.crfsuite.posterior import KeptPosteriors, PosteriorsByThread
     from palmette.structures.chain.model import ChainModel
     from palmette.structures.chain.session import Session
 
@@ -55,7 +55,7 @@ class Tagger:
 
     _model: ChainModel | None
     _session: Session | None
-    _rooms: PosteriorRooms | None
+    _posteriors: PosteriorsByThread | None
 
     def __new__(cls, *args: Any, **more: Any) -> Self:
         """A subclass need not call `__init__`, as with python-crfsuite."""
@@ -97,7 +97,7 @@ class Tagger:
         self._forget()
 
     def _forget(self) -> None:
-        self._model = self._session = self._rooms = None
+        self._model = self._session = self._posteriors = None
         self._header = b""
         self._given: Given = b"", 0
 
@@ -174,13 +174,13 @@ class Tagger:
                 raise UnknownLabelError(label_text(label))
         return number
 
-    def _sums(self, given: Given) -> PosteriorRoom:
+    def _sums(self, given: Given) -> KeptPosteriors:
         """The sums over all labellings of a sequence, made once."""
-        if self._rooms is None:
-            from palmette.crfsuite.posterior import PosteriorRooms
+        if self._posteriors is None:
+            from palmette.crfsuite.posterior import PosteriorsByThread
 
-            self._rooms = PosteriorRooms(self.model)
-        return self._rooms.holding(given)
+            self._posteriors = PosteriorsByThread(self.model)
+        return self._posteriors.holding(given)
 
     def info(self) -> ParsedDump:
         """What is in the model: header, labels, attributes, transitions and state features."""

@@ -143,7 +143,7 @@ SEED = 1  # of the order in which online learners see the sequences
 
 @dataclass
 class TrainingJob:
-    """What the algorithms train on, and tell about it."""
+    """What the algorithms train on, and what they report."""
 
     values: Mapping[str, Any]  # of the parameters
     problem: TrainingData
@@ -271,17 +271,9 @@ LBFGS_ENDINGS = {
 }
 AT_OPTIMUM = "L-BFGS terminated with error code (2)"  # of liblbfgs: the start is the optimum
 LBFGS_NAMES = {"period": "stop", "max_linesearch": "linesearch.max_iterations"}  # names in the log
-LBFGS_PARAMETERS = (
-    "c1",
-    "c2",
-    "num_memories",
-    "max_iterations",
-    "epsilon",
-    "period",
-    "delta",
-    "linesearch",
-    "max_linesearch",
-)
+LBFGS_ORDER = (
+    "c1", "c2", "num_memories", "max_iterations", "epsilon", "period", "delta", "linesearch", "max_linesearch",
+)  # fmt: skip
 
 
 def train_lbfgs(job: TrainingJob) -> tuple[Chain, str]:
@@ -292,7 +284,7 @@ def train_lbfgs(job: TrainingJob) -> tuple[Chain, str]:
     chain = new_chain(problem.shape, problem.collected.sizes, problem.allowed, {})
     objective = ChainObjective(chain, job.data, values["c2"], seen=job.seen, learnt=job.learnt)
     check_memory(objective.size, values["num_memories"])
-    log.parameters("L-BFGS optimization", {LBFGS_NAMES.get(name, name): values[name] for name in LBFGS_PARAMETERS})
+    log.parameters("L-BFGS optimization", {LBFGS_NAMES.get(name, name): values[name] for name in LBFGS_ORDER})
     log.say("")
     evaluations = 1
 

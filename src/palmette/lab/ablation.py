@@ -193,10 +193,10 @@ class AblationData(NamedTuple):
 
 
 class AblationProgress(Protocol):
-    """Who is told how far it is."""
+    """Gets the progress of a comparison."""
 
     def begins(self, learner: LearnerSpec, seed: int) -> Progress | None:
-        """A training begins; what this returns is told of its passes."""
+        """A training begins; the returned function gets the progress of its passes."""
 
     def ended(self, learner: LearnerSpec, run: LearnerRun) -> None:
         """A training has ended."""

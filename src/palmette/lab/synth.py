@@ -67,7 +67,7 @@ class Sample(NamedTuple):
 def ring(
     labels: int = 2, states: int = 2, symbols: int | None = None, p: float = STUDY_P, emission: np.ndarray | None = None
 ) -> Model:
-    """Labels with so many states each, in a ring: the next state has probability `p`, all others share the rest.
+    """Labels with `states` states each, in a ring: the next state has probability `p`, all others share the rest.
 
     `emission` has a row per state and a column per symbol; the default is `default_emission` (2 symbols).
     """
@@ -355,9 +355,9 @@ def _viterbi(model: Model, x: np.ndarray) -> np.ndarray:
 #     sum over h of a[h] b[i, h]
 #     b[i, h] = max over labels y of  sum over states g of y:  t[h, g] e[g, x_i+1] b[i+1, g]
 #
-# where each state may go on with the labels that suit it best. A beam finds some label sequence; then all prefixes are
-# followed whose bound is not below its probability, and the best one at the end is the most probable of all. A sequence
-# with too many of them is not proven: the best one that was found counts.
+# where each state may continue with the labels that suit it best. A beam finds some label sequence; then all prefixes
+# are followed whose bound is not below its probability, and the best one at the end is the most probable of all. A
+# sequence with too many of them is not proven: the best one that was found counts.
 
 
 MOST_TOKENS = 60_000  # that the limit is estimated on
@@ -454,7 +454,7 @@ def _best_ahead(model: Model, emission: np.ndarray) -> np.ndarray:
 def _follow(
     model: Model, emission: np.ndarray, ahead: np.ndarray, least: np.ndarray, most: int
 ) -> tuple[list[_Front], np.ndarray]:
-    """The prefixes after each token whose bounds are not below `least` f64[n], at most so many per sequence; and
+    """The prefixes after each token whose bounds are not below `least` f64[n], at most `most` per sequence; and
     bool[n]: whether there were no more."""
     T, n, _ = emission.shape
     complete = np.ones(n, np.bool_)

@@ -139,10 +139,10 @@ def learn_bundles(
     x, n_attributes = collected.actives[1], collected.feature_indexes[1].size
     first, part = _seen(x, n_attributes, lesson)
     w = PartWeights(first, part, np.zeros(part.size, np.float32), np.zeros(part.size, np.float64))
-    clock = 1.0
+    steps = 1.0
     for number in range(1, schedule.passes + 1):
-        clock = _one_pass(number, w, x, lesson, schedule, clock, progress)
-    mean = w.w - w.a / clock
+        steps = _one_pass(number, w, x, lesson, schedule, steps, progress)
+    mean = w.w - w.a / steps
     most = float(np.abs(mean).max(initial=0.0))
     unit = LARGEST / most if most else 1.0
     small = np.rint(mean * unit).astype(np.int16)
@@ -151,21 +151,21 @@ def learn_bundles(
 
 
 def _one_pass(
-    number: int, w: PartWeights, x: Active, lesson: Lesson, schedule: Schedule, clock: float, progress: Progress | None
+    number: int, w: PartWeights, x: Active, lesson: Lesson, schedule: Schedule, steps: float, progress: Progress | None
 ) -> float:
     n, start, wrong = lesson.gold.size, time.perf_counter(), 0
     permutation = np.random.default_rng([schedule.seed, number]).permutation(n)
     for begin in range(0, n, _SLICE):
         end = min(n, begin + _SLICE)
-        clock, missed = train_bundles(
-            lesson.bundles, w, x, lesson.group, lesson.gold, permutation, begin, end, schedule.cap, clock
+        steps, missed = train_bundles(
+            lesson.bundles, w, x, lesson.group, lesson.gold, permutation, begin, end, schedule.cap, steps
         )  # fmt: skip
         wrong += missed
         if progress is not None and end < n:
             progress(number, end, n, None)
     if progress is not None:
         progress(number, n, n, Epoch(number, wrong, wrong, 1.0 - wrong / max(1, n), time.perf_counter() - start))
-    return clock
+    return steps
 
 
 def _seen(x: Active, n_attributes: int, lesson: Lesson) -> tuple[np.ndarray, np.ndarray]:
@@ -206,15 +206,15 @@ def starts(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
 
 
-# Models of bundles as arrays and metadata, to and from a file. The parts of the labels are not stored: who uses the
-# model makes them of its labels.
+# Models of bundles as arrays and metadata, to and from a file. The parts of the labels are not stored: they are made of
+# the labels again.
 
 
 _INDEX = "attribute"
 
 
 class BundleMeta(msgspec.Struct, frozen=True):
-    """What is stored of a model beside its arrays."""
+    """The metadata that is stored with the arrays."""
 
     templates: StoredTemplates
     attributes: Count

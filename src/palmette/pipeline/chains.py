@@ -57,7 +57,7 @@ def accuracy(found: Column, gold: Column) -> float:
 
 
 def compacted(model: ChainModel, dev: Corpus | None, most_loss: float) -> ChainModel:
-    """The model made small, with at most so many points lost on the labelled corpus; as it is if that cannot be."""
+    """The model made small, with at most `most_loss` points lost on the labelled corpus; as it is if that fails."""
 
     def trial(one: ChainModel) -> Found:
         assert dev is not None
@@ -85,7 +85,7 @@ def packed_chains(models: Mapping[str, ChainModel]) -> tuple[dict[str, np.ndarra
 def unpacked_chains(
     arrays: Mapping[str, np.ndarray], about: Mapping[str, Any], allowed: Iterable[str], columns: int, source: str
 ) -> dict[str, ChainModel]:
-    """The models that `packed_chains` stored, which have `allowed` names and read at most so many columns."""
+    """The models that `packed_chains` stored, which have `allowed` names and read at most `columns` columns."""
     names = set(allowed)
     own: dict[str, dict[str, np.ndarray]] = {name: {} for name in about}
     for full, array in arrays.items():

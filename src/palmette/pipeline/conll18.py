@@ -184,7 +184,7 @@ COLUMNS = {
     "UPOS": ("upos",), "XPOS": ("xpos",), "UFeats": ("feats",), "AllTags": ("upos", "xpos", "feats"),
     "Lemmas": ("lemma",), "CLAS": ("deprel",), "MLAS": ("upos", "feats"), "BLEX": ("lemma",),
 }  # fmt: skip
-"""The columns of a metric beside heads."""
+"""The columns of a metric in addition to heads."""
 TREE_METRICS = ("UAS", "LAS", "CLAS", "MLAS", "BLEX")
 _NO_HEAD, _NOT_ALIGNED = -1, -2
 _SHOWN = 20  # characters of each text in the message if they differ
@@ -455,7 +455,7 @@ def _same_children(words: _Aligned, annotations: tuple[_Pair, ...]) -> np.ndarra
 # longest common subsequence of their forms. A stretch ends where no multi-word token of either side sticks out.
 
 
-class _Words:
+class _WordLists:
     """The words of one side as plain lists, which are quicker to walk along than arrays."""
 
     def __init__(self, side: Spans, forms: list[int]) -> None:
@@ -478,11 +478,11 @@ def aligned_words(gold: Spans, system: Spans) -> tuple[np.ndarray, np.ndarray]:
         cells = side.columns["form"]
         types = np.array([known.setdefault(form.lower(), len(known)) for form in cells.types], np.int64)
         forms.append(types[cells.ids].tolist() if types.size else [])
-    pairs = _walk(_Words(gold, forms[0]), _Words(system, forms[1]))
+    pairs = _walk(_WordLists(gold, forms[0]), _WordLists(system, forms[1]))
     return np.array([g for g, _ in pairs], np.int64), np.array([s for _, s in pairs], np.int64)
 
 
-def _walk(gold: _Words, system: _Words) -> list[tuple[int, int]]:
+def _walk(gold: _WordLists, system: _WordLists) -> list[tuple[int, int]]:
     """Both sides from left to right: what begins first is passed first."""
     pairs: list[tuple[int, int]] = []
     g = s = 0
@@ -501,7 +501,7 @@ def _walk(gold: _Words, system: _Words) -> list[tuple[int, int]]:
     return pairs
 
 
-def _stretch(gold: _Words, system: _Words, g: int, s: int) -> tuple[int, int, int, int]:
+def _stretch(gold: _WordLists, system: _WordLists, g: int, s: int) -> tuple[int, int, int, int]:
     """The words of the stretch that a part of a token begins: first of gold and system, and those after the last.
 
     As in the official scorer, of the plain words of the other side that begin before the token only one is passed: if

@@ -25,7 +25,7 @@ NOT_MEASURED = "-"  # in place of a figure whose columns gold does not have
 
 
 def pipeline_inspection(pipeline: Pipeline) -> dict[str, Any]:
-    """Everything that `palmette pipeline inspect` tells, as plain JSON types. Every component is built, so that damage
+    """Everything that `palmette pipeline inspect` shows, as plain JSON types. Every component is built, so that damage
     is found."""
     model = pipeline.model_
     components = {}
@@ -86,7 +86,7 @@ def _shown(value: Any) -> str:
 
 
 class PipelineDisplay:
-    """Shows the steps of a training as they go on; a context manager, called from several threads."""
+    """Show the steps of a training as they run; a context manager, called from several threads."""
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet

@@ -270,7 +270,7 @@ STORED = (
 
 
 class LemmasMeta(msgspec.Struct, frozen=True):
-    """What is stored beside the arrays."""
+    """The metadata that is stored with the arrays."""
 
     scripts: list[str]
     upos: list[str]

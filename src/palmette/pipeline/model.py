@@ -99,7 +99,7 @@ _MARK = "/"
 
 
 class StoredComponent(msgspec.Struct, frozen=True):
-    """What the file says about a component beside its arrays."""
+    """The metadata of a component: everything in the file but its arrays."""
 
     meta: dict[str, Any]  # its own
     dev: dict[str, float] = {}  # its scores on development data, in percent, by the names of the CoNLL 2018 scorer
@@ -323,7 +323,7 @@ def _joined(columns: Sequence[Column]) -> Column:
     return column_of_strings(cell for column in columns for cell in column.cells())
 
 
-# Components out of a pipeline into files of their own, and models of one's own into a pipeline.
+# Take components out of a pipeline into separate files, and put other models into it.
 
 
 TAGGER = "upos"

@@ -259,7 +259,7 @@ WORDS = (
 
 
 class MorphologyMeta(msgspec.Struct, frozen=True):
-    """What is stored beside the arrays."""
+    """The metadata that is stored with the arrays."""
 
     fields: list[str]
     labels: list[list[str]]  # each a cell per field

@@ -76,7 +76,7 @@ class _Affixes:
         )
 
     def of(self, token: str) -> list[tuple[bool, str]]:
-        """The affixes that a token has beside something else."""
+        """The affixes of a token that is longer than them."""
         found = [
             (at_end, token[len(token) - n :] if at_end else token[:n]) for at_end, n in self._sizes if n < len(token)
         ]

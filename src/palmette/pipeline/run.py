@@ -37,7 +37,7 @@ BLOCK = 1 << 18
 """Bytes that are read at a time, and characters of a part, about."""
 
 TAIL = 1 << 13  # characters in which the end of a sentence is looked for
-MARGIN = 1 << 10  # characters before the end of a block that tell too little about sentences
+MARGIN = 1 << 10  # characters before the end of a block with too little context to find sentences
 _LONGEST_LINE = 1 << 40
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 _JOINERS = "\u200c\u200d\ufe0e\ufe0f"  # which hold characters together

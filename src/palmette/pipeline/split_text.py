@@ -51,7 +51,7 @@ def escaped(text: str) -> str:
 
 
 def unescaped(value: str) -> str:
-    """The text of a value in MISC; escapes that nobody knows stay as they are."""
+    """The text of a value in MISC; unknown escapes stay as they are."""
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else _PLAIN.get(found[2], found[0]), value)
 
 
@@ -325,7 +325,7 @@ def _is_offset(offset: np.ndarray, total: int) -> bool:
 
 
 def gold_split(treebank: Treebank) -> SplitText:
-    """The text of a treebank as its comments and its MISC field tell it, with its sentences, tokens and words.
+    """The text of a treebank by its comments and its MISC field, with its sentences, tokens and words.
 
     The text of a sentence is its `# text`; white space that is given exactly (SpacesAfter, SpacesBefore,
     SpacesInToken) is taken from there. Sentences follow each other with one blank, or without one after SpaceAfter=No;

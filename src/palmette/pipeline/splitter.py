@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 # The text of a treebank laid out in several ways, so that a splitter has met them all.
 #
-# Treebanks tell where paragraphs begin at best. Users have text with a sentence per line, a paragraph per line, or
+# Treebanks mark where paragraphs begin at best. Users have text with a sentence per line, a paragraph per line, or
 # lines that are wrapped, and so has the raw text that pipelines are scored on. A splitter learns from the text as it
 # is, and from a copy in which each paragraph has one of the layouts.
 
@@ -205,7 +205,7 @@ def _tokens_from(text: str, reader: BlockReader, places: tuple[int, int, int]) -
     """The tokens of a block between the second place and the third, read with what is before it from the first on."""
     context, at, stop = places
     found = _tokens(reader, text[context:stop], at - context)
-    if found is None:  # a word goes on that an earlier block has cut
+    if found is None:  # a word continues that an earlier block has cut
         found = _tokens(reader, text[at:stop], 0)
         assert found is not None
         found.first[:1] = False
@@ -347,7 +347,7 @@ def templates_for(rule: UnitRule) -> TemplateSet:
 def learn_marks(
     split: SplitText, reader: UnitReader, progress: Progress | None = None, *, passes: int | None = None, seed: int = 1
 ) -> ChainModel:
-    """The model that tells what ends after each unit, from a text in several layouts."""
+    """Train the model that predicts what ends after each unit, on a text in several layouts."""
     learner = Mira(nbest=3, aggressiveness=0.02)
     tagger = Tagger(
         template=templates_for(reader.rule), learner=learner, passes=passes or _PASSES, seed=seed, ends=False
@@ -375,7 +375,7 @@ MARKS, WORDS = "marks", "words"  # the two models
 
 
 class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the file says beside arrays."""
+    """The metadata: everything in the file but arrays."""
 
     together: list[tuple[str, str]]
     apart: list[str]
@@ -430,7 +430,7 @@ class Splitter:
         self.model.bias = {LABELS[SENTENCE]: best} if best else {}
 
     def compact(self, dev: Treebank | None, most_loss: float) -> None:
-        """Make the models small, with at most so many points lost in the accuracy of units on development data; without
+        """Make the models small. Lose at most `most_loss` points in the accuracy of units on development data; without
         it no attribute is dropped."""
         measured = None if dev is None else marked_corpus(gold_split(dev), self.reader)
         self.model = compacted(self.model, measured, most_loss)

@@ -70,7 +70,7 @@ _AFFIXES = (
 
 
 class Way(NamedTuple):
-    """A way to learn UPOS: templates beside those of parts of speech, and the size of steps."""
+    """A way to train UPOS: templates in addition to those of parts of speech, and the step size."""
 
     templates: str
     aggressiveness: float
@@ -94,7 +94,7 @@ class _Choice(NamedTuple):
 
 
 class TagsMeta(msgspec.Struct, frozen=True):
-    """What is stored beside the arrays."""
+    """The metadata that is stored with the arrays."""
 
     models: dict[str, Any]
     morphology: dict[str, Any] | None = None
@@ -207,7 +207,7 @@ class Tags:
         return made if self.upos_ is not None else made.with_column(UPOS, treebank.column(UPOS))
 
     def compact(self, dev: Treebank | None, most_loss: float) -> None:
-        """Make the model of UPOS small; at most so many points are lost on `dev`. That of XPOS and FEATS is small."""
+        """Make the model of UPOS small, losing at most `most_loss` points on `dev`. That of XPOS and FEATS is small."""
         if self.upos_ is not None:
             scored = dev is not None and _has(dev, UPOS)  # without UPOS there, any loss would look like none
             corpus = corpus_of(dev, ["form"], dev.column(UPOS)) if dev is not None and scored else None

@@ -90,14 +90,14 @@ def joined_folds(treebank: Treebank, folds: Iterable[Fold]) -> Treebank:
 #
 # All steps run in worker threads, also if there is only one. The main thread waits for Ctrl-C, which stops the running
 # steps at the next point of their progress; what has ended by then is kept. If a step fails, those that need it do not
-# begin, and the others go on.
+# begin, and the others continue.
 
 
 LOOK = 0.1  # seconds between looks at the signals
 
 
 class StageReport(Protocol):
-    """Who is told of the steps; called from several threads."""
+    """Gets the progress of the steps; called from several threads."""
 
     def begins(self, stage: str) -> None: ...
 
@@ -199,7 +199,7 @@ SHARES = {"tok": 0.1, "tag": 0.2, "parse": 0.5}  # of the points that may be los
 
 
 class PipelineOutcome(NamedTuple):
-    """What is told about a training, and not stored."""
+    """What is reported about a training, and not stored."""
 
     seconds: dict[str, float]  # by step
     signal: int  # that has interrupted it; 0: none

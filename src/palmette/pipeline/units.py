@@ -239,7 +239,7 @@ def _words_that_are_cut(
     return made
 
 
-# What a treebank tells about capitalised words: whether they are also written small, and whether they are names.
+# Capitalised words of a treebank: whether they also occur in lower case, and whether they are names.
 #
 # After a full stop `The` begins a sentence, since the treebank has `the`; `Smith`, which has a capital within sentences
 # too and is never small, may be a name after an abbreviation.
@@ -275,7 +275,7 @@ def learn_capitals(split: SplitText, units: Units) -> Capitals:
     plain = np.array([word[-1].isalnum() or word == "," for word in types], np.bool_)[units.cells.ids]
     within = ~first & np.append(False, plain[:-1])
     count = np.bincount(units.cells.ids[within], minlength=len(types)).tolist()
-    # Only words that have the other case tell something.
+    # Only words that have the other case are evidence.
     small = {word for word in types if word[0].islower() and word[0] != word[0].upper()}
     names = {word for word, n in zip(types, count, strict=True) if n >= _OFTEN and word[0].isupper()}
     return Capitals(small & {word.lower() for word in types if word[0].isupper()} | _usual(types, units, small), names)

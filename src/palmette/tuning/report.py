@@ -24,7 +24,7 @@ from palmette.tuning.search import best_of, highest
 from palmette.tuning.trial import Trial, TrialTask
 from palmette.tuning.tune import TuneResult
 
-ROWS = 10  # of the table while a search goes on, and at its end
+ROWS = 10  # of the table during a search, and at its end
 GIVEN = "(nothing changed)"
 
 
@@ -108,7 +108,7 @@ def trials_table(trials: Sequence[Trial]) -> Table:
 
 
 def print_tuning(found: TuneResult, console: Console | None = None) -> None:
-    """The best trials, and the best beside the tagger as it was given."""
+    """Print the best trials, and compare the best with the tagger as it was given."""
     console = console or OutputConsole(100)
     tried = len({trial.number for trial in found.trials} - {0})
     failed = sum(1 for trial in found.trials if trial.score is None)

@@ -33,13 +33,13 @@ from palmette.tuning.trial import FULL, Level, Material, Trial, TrialTask, Trial
 # levels, and large data up to four.
 
 
-KEPT = 3  # one of so many goes on
+KEPT = 3  # one of this many settings continues
 MOST_LEVELS = 4
-LEAST_SENTENCES = 1_000  # of a share of the data: a score of a model of fewer tells little about one of all
+LEAST_SENTENCES = 1_000  # of a part of the data: the score on fewer predicts little about a model of all
 
 
 def levels(n_settings: int, n_sentences: int) -> list[Level]:
-    """The levels for so many settings, from the least to the full one."""
+    """The levels for a number of settings, from the least to the full one."""
     found = [FULL]
     if n_settings >= KEPT:
         found.append(Level(1.0, 1.0 / KEPT))
@@ -164,7 +164,7 @@ BRACKET = KEPT**2  # settings that are tried at a time if only the minutes are l
 
 
 class Watcher(Protocol):
-    """Who is told how far a search is."""
+    """Gets the progress of a search."""
 
     def begins(self, level: int, n_levels: int, tasks: Sequence[TrialTask]) -> None:
         """Trainings begin, on a level from 1."""

@@ -171,7 +171,7 @@ class Space:
                 yield from self._walk(chosen | choice, left[1:], pick)
 
     def _applies(self, name: str, chosen: Settings) -> bool:
-        """Whether an option means something beside those chosen so far: an option of a learner, if it is that one."""
+        """Whether an option means something with those chosen so far: an option of a learner, if it is that one."""
         if name == "order":
             return "template" not in chosen and self.base["template"] is None
         if name not in self._kinds or name in TaggerOptions.__options__:
@@ -307,7 +307,7 @@ def _ordered(dimensions: Sequence[Dimension]) -> list[Dimension]:
     return sorted(dimensions, key=place)
 
 
-# What a search tries that is told nothing: by the labels, the columns and the size of the data.
+# What a search tries by default: by the labels, the columns and the size of the data.
 
 
 MOST_TRIPLES = 60  # labels from which on order 2 and sums over all paths take long

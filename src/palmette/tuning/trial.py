@@ -142,8 +142,8 @@ def part_of(corpus: Corpus, share: float, seed: int) -> Corpus:
     return take(corpus, np.sort(drawn))
 
 
-# Who does the trainings of a search: threads of this process. Kernels release the lock of the interpreter, the data is
-# there once, and a training is the same whoever does it.
+# Threads of this process run the trainings of a search. Kernels release the lock of the interpreter, the data is
+# there once, and a training gives the same result in any thread.
 #
 # A cluster is in connect/ray_cluster.py, with the same methods.
 

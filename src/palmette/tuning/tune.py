@@ -69,7 +69,7 @@ class TuneResult(msgspec.Struct, frozen=True):
 
 
 class _Silent:
-    """Nobody is told."""
+    """Report nothing."""
 
     def begins(self, level: int, n_levels: int, tasks: Sequence[TrialTask]) -> None: ...
     def epoch(self, task: TrialTask, epoch: Epoch) -> None: ...

@@ -81,7 +81,7 @@ def _read_folder(path: FilePath, spec: FormatSpec, most: int) -> Iterator[Corpus
 def _grouped(
     documents: Iterator[Document], spec: FormatSpec, path: FilePath, notes: Notes, most: int
 ) -> Iterator[Corpus]:
-    """Corpora of at most so many documents each. The readers of the documents add to the notes on their way."""
+    """Corpora of at most `most` documents each. The readers of the documents add to the notes on their way."""
     while True:
         group = list(islice(documents, most))
         found = Notes()

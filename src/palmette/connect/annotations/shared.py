@@ -242,7 +242,7 @@ def kept_keys(document: Document, format: str) -> dict[str, Any]:
 
 
 def left_out(document: Document, notes: Notes) -> bool:
-    """Whether a document has no spans to rely on, which is noted: rejected, ignored, annotated by nobody or a model."""
+    """Whether a document has no reliable spans (rejected, ignored, not annotated, annotated by a model); note it."""
     if document.answer == ACCEPT:
         return False
     notes.add(_LEFT_OUT[document.answer], document.place)

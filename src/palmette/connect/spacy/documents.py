@@ -93,7 +93,7 @@ def sentences(
 
 
 class _Report:
-    """Spans that labels cannot tell, by the reason."""
+    """Spans that labels cannot express, by the reason."""
 
     def __init__(self) -> None:
         self.found: dict[str, list[str]] = {}
@@ -132,7 +132,7 @@ def _span_labels(words: SpacyWords, label: str, scheme: str, report: _Report) ->
 
 
 def _missing(doc: Doc) -> np.ndarray:
-    """Which tokens nobody has looked at for entities, bool[tokens]."""
+    """Which tokens are not annotated for entities, bool[tokens]."""
     missing: np.ndarray = doc.to_array(ENT_IOB) == 0
     if missing.all():
         raise DataError(
@@ -161,7 +161,7 @@ def _spans(doc: Doc, label: str, report: _Report) -> list[Span]:
 
 
 class Misaligned(NamedTuple):
-    """An entity that tokens cannot tell as it is."""
+    """An entity that tokens cannot express as it is."""
 
     document: int  # counted from 0
     start: int

@@ -101,7 +101,7 @@ class _Rows(NamedTuple):
 
 
 class _ArpaReader:
-    """The lines of a file with their numbers, and errors that tell where."""
+    """The lines of a file with their numbers, and errors that name the place."""
 
     def __init__(self, path: FilePath) -> None:
         self.file = shown(path)

@@ -282,7 +282,7 @@ class LanguageModel(NgramOptions, Estimator):
             model.discounts_, model.fell_back_, model.seen_ = found.discounts, found.fell_back, found.seen
             return model
         words, grams, sizes = read_arpa(path)
-        # Words of a text in NFC cannot be others of the file, which does not tell its form.
+        # Words of a text in NFC cannot be other words of the file, whose form is unknown.
         form = NFC if in_form(words, NFC) == words else NONE
         model = cls(len(sizes), unicode=form)
         model._set(WordNumbers(words, form), Mixture(grams), sizes)

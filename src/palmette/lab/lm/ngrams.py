@@ -14,7 +14,7 @@ from palmette.kernels.lm import sample as lm_sample
 from palmette.kernels.lm.sample import Source
 from palmette.kernels.lm.score import BEGIN, Grams, score_words
 
-# Wishes for sampled sentences, and the loop that fulfils them.
+# Conditions on sampled sentences, and the loop that meets them.
 #
 # Sentences that are empty, too long, hold a word that is not wanted, or were excluded are dropped and drawn again, so
 # that what is kept is distributed as the model says, given the wishes. Lengths are matched by places: of each length as
@@ -24,7 +24,7 @@ from palmette.kernels.lm.score import BEGIN, Grams, score_words
 
 ROUND = 20
 ROUNDS = 12
-SLICE = 1000  # sentences between two looks at the clock and at Ctrl-C
+SLICE = 1000  # sentences between two checks of the time and of Ctrl-C
 LEAST_TRIES = 10_000
 REASONS = {
     "empty": lm_sample.EMPTY,
