@@ -11,7 +11,7 @@ from typing import Any
 from bench.measure import keep
 from palmette import Classifier, LanguageModel, Tagger
 from palmette.data.formats.sentences import sentences_of
-from palmette.lab.cues import shallow_cues
+from palmette.lab.shallow_cues import shallow_cues
 
 ORDERS = (1, 1.25, 1.5, 1.75, 2, 2.25, 2.5, 2.75, 3)
 TRAIN, TEST = 5_000, 2_000  # sentences of each class

@@ -166,8 +166,8 @@ def test_train_and_inspect_tell(cli: Cli) -> None:
     assert [line.split()[0] for line in ran.err.split("\n") if line.startswith("  ")] == ["iteration", "1", "2", "3"]
     assert "; kept iteration 3; " in ran.out
     inspected = " ".join(cli.fine("inspect m.palm").split())
-    assert "training: stopped after 3 iterations without convergence" in inspected
-    assert "; kept iteration 3 " in inspected
+    assert "training stopped after 3 iterations without convergence" in inspected
+    assert "; iteration 3 of 3 kept" in inspected
     card = cli.fine("inspect m.palm --card")
     assert "| iterations | 3 |" in card
     assert "| iteration that was kept | 3 |" in card

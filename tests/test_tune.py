@@ -30,8 +30,12 @@ QUICK = "--try learner=perceptron,mira --try min_count=1,2 --try nbest=1,3 --pas
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A part of the demo corpus: the tests train some 150 models."""
     folder = tmp_path_factory.mktemp("tune")
     leave_demo(folder)
+    for name, n in (("train", 120), ("dev", 25)):
+        path = folder / f"{name}.txt"
+        path.write_text("\n\n".join(path.read_text(encoding="utf-8").split("\n\n")[:n]) + "\n\n", encoding="utf-8")
     return folder
 
 

@@ -40,7 +40,7 @@ class Cues(JsonOptions, Command):
 
     def run(self) -> None:
         from palmette.data.formats.sentences import read_sentences
-        from palmette.lab.cues import shallow_cues
+        from palmette.lab.shallow_cues import cues_text, shallow_cues
 
         found = shallow_cues(
             *(read_sentences(file, spec=text_spec(self)) for file in (self.positives, self.negatives)), seed=self.seed
@@ -48,8 +48,6 @@ class Cues(JsonOptions, Command):
         if self.json:
             print_json(found)
         else:
-            from palmette.lab.cues import cues_text
-
             print(cues_text(found))
 
 
@@ -222,16 +220,16 @@ class InspectLanguageModel(JsonOptions, Command):
     model: str = option(argument=True, path="input", help="A model file or an ARPA file.")
 
     def run(self) -> None:
-        model = _load(self.model)
-        about = {"task": "lm", "order": model.order, "min_count": model.min_count, "words": len(model.vocabulary_),
-                 "sizes": model.sizes_, "discounts": model.discounts_, "fell_back": model.fell_back_}  # fmt: skip
+        from palmette.lab.lm.language_model import inspect_language_model
+
+        found = inspect_language_model(_load(self.model))
         if self.json:
-            print_json(about)
-            return
-        print(f"order {model.order}, {counted(len(model.vocabulary_), 'word')}")
-        for k, size in enumerate(model.sizes_):
-            discounts = ", ".join(f"{d:.4f}" for own in model.discounts_[k : k + 1] for d in own)
-            print(f"  {size:,} {k + 1}-grams" + (f", discounts {discounts}" if discounts else ""))
+            print_json(found.to_dict())
+        else:
+            from palmette.reports.console import OutputConsole
+            from palmette.reports.inspected import print_facts
+
+            print_facts(found, OutputConsole(100))
 
 
 class SampleText(JsonOptions, Command):

@@ -201,7 +201,7 @@ DECODINGS = ("viterbi", "marginal")
 class HMM(HmmOptions, Estimator):
     """A hidden Markov model of words and labels, counted from labelled sentences."""
 
-    _repr_html_ = drawn_by("lab.notebook:hmm")
+    _repr_html_ = drawn_by("reports.notebook_models:model")
 
     @classmethod
     def from_tables(

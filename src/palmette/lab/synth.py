@@ -10,7 +10,7 @@ then labels carry no information about the next label, only the states do. At P 
 
 Here the numbers of labels, states per label and symbols are free. The Bayes limit, `bayes_accuracy`, cannot be exceeded
 in expectation: it takes at each token the label with the highest marginal probability under the true model. The limit
-on whole sequences is in sequence_limit.py.
+on whole sequences is at the end of this file.
 """
 
 from __future__ import annotations

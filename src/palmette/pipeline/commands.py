@@ -95,9 +95,11 @@ class TrainPipeline(ForceOptions, JsonOptions, Command):
         if self.json:
             print_json(self._about(pipeline, seconds, size))
         elif not self.quiet:
-            from palmette.pipeline.display import pipeline_inspection, print_components
+            from palmette.pipeline.display import inspect_pipeline
+            from palmette.reports.console import OutputConsole
+            from palmette.reports.inspected import print_facts
 
-            print_components(pipeline_inspection(pipeline))
+            print_facts(inspect_pipeline(pipeline)._replace(facts={}), OutputConsole(80))
             state = "interrupted; " if pipeline.outcome_.interrupted else ""
             if pipeline.outcome_.errors:
                 state += f"failed: {', '.join(pipeline.outcome_.errors)}; "
@@ -105,7 +107,7 @@ class TrainPipeline(ForceOptions, JsonOptions, Command):
             print(f"{state}{seconds:.1f} s in all; saved {self.output}{shown}")
 
     def _about(self, pipeline: Pipeline, seconds: float, size: int | None) -> dict[str, Any]:
-        from palmette.pipeline.display import pipeline_inspection
+        from palmette.pipeline.display import inspect_pipeline
 
         outcome = pipeline.outcome_
         ending = {
@@ -113,7 +115,7 @@ class TrainPipeline(ForceOptions, JsonOptions, Command):
             "failed": {name: str(error) for name, error in outcome.errors.items()}, "seconds": round(seconds, 3),
             "seconds_by_step": {name: round(value, 3) for name, value in outcome.seconds.items()},
         }  # fmt: skip
-        return ending | pipeline_inspection(pipeline)
+        return ending | inspect_pipeline(pipeline).to_dict()
 
 
 # `palmette pipeline run`: from plain text, or words, to tags, lemmas and trees.
@@ -248,14 +250,17 @@ class InspectPipeline(JsonOptions, Command):
     model: str = option(argument=True, path="input", help="The model file of a pipeline.")
 
     def run(self) -> None:
-        from palmette.pipeline.display import pipeline_inspection, print_pipeline_inspection
+        from palmette.pipeline.display import inspect_pipeline
         from palmette.pipeline.pipeline import Pipeline
 
-        about = pipeline_inspection(Pipeline.load(self.model))
+        found = inspect_pipeline(Pipeline.load(self.model))
         if self.json:
-            print_json(about)
+            print_json(found.to_dict())
         else:
-            print_pipeline_inspection(about)
+            from palmette.reports.console import OutputConsole
+            from palmette.reports.inspected import print_facts
+
+            print_facts(found, OutputConsole(80))
 
 
 # `palmette pipeline extract`: components of a pipeline in a model file of their own.

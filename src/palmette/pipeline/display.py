@@ -8,14 +8,11 @@ from types import TracebackType
 from typing import Any
 
 import msgspec
-from rich.console import Console
-from rich.markup import escape
 
 from palmette.errors import counted
+from palmette.evaluation.record import Inspection, Part
 from palmette.pipeline.model import ABOUT, METRICS, TRAINED
 from palmette.pipeline.pipeline import Pipeline
-from palmette.reports.console import OutputConsole
-from palmette.reports.tables import plain_table
 from palmette.structures.training_log import Epoch
 
 # What a pipeline holds, as plain data and as tables.
@@ -24,9 +21,8 @@ from palmette.structures.training_log import Epoch
 NOT_MEASURED = "-"  # in place of a figure whose columns gold does not have
 
 
-def pipeline_inspection(pipeline: Pipeline) -> dict[str, Any]:
-    """Everything that `palmette pipeline inspect` shows, as plain JSON types. Every component is built, so that damage
-    is found."""
+def inspect_pipeline(pipeline: Pipeline, top: int = 0, labels: int | None = None) -> Inspection:
+    """What `palmette inspect` shows of a pipeline. Every component is built, so that damage is found."""
     model = pipeline.model_
     components = {}
     for name in model.names:
@@ -39,41 +35,37 @@ def pipeline_inspection(pipeline: Pipeline) -> dict[str, Any]:
             "finds": finds, "bytes": sum(array.nbytes for array in arrays.values()), "origin": stored.origin,
             "dev": dev,
         }  # fmt: skip
-    return {
+    about = {
         "task": "pipeline",
         "components": components,
         "settings": model.meta.settings,
         "trained_on": msgspec.to_builtins(model.meta.trained_on),
     }
+    return Inspection(_facts(about), about, tables=[_components(components)])
 
 
-def print_pipeline_inspection(about: dict[str, Any], console: Console | None = None) -> None:
-    """A table of components, then data and settings."""
-    console = console or OutputConsole(80)
-    print_components(about, console)
+def _facts(about: dict[str, Any]) -> dict[str, str]:
     trained = about["trained_on"]
-    if trained["sentences"]:
-        sizes = [counted(trained[f"{part}sentences"], "sentence") + ", " + counted(trained[f"{part}words"], "word")
-                 for part in ("", "dev_")]  # fmt: skip
-        console.print(f"trained on {sizes[0]}" + (f"; dev: {sizes[1]}" if trained["dev_sentences"] else ""))
-    settings = "  ".join(f"{name} {_shown(value)}" for name, value in about["settings"].items())
-    if settings:
-        console.print(escape(settings))
+    sizes = [
+        f"{counted(trained[f'{part}sentences'], 'sentence')}, {counted(trained[f'{part}words'], 'word')}"
+        for part in ("", "dev_")
+    ]
+    dev = f"; dev: {sizes[1]}" if trained["dev_sentences"] else ""
+    return {
+        "trained on": sizes[0] + dev if trained["sentences"] else "",
+        "settings": "  ".join(f"{name} {_shown(value)}" for name, value in about["settings"].items()),
+    }
 
 
-def print_components(about: dict[str, Any], console: Console | None = None) -> None:
+def _components(components: dict[str, Any]) -> Part:
     """The components with their sizes and scores."""
-    console = console or OutputConsole(80)
-    scored = any(own["dev"] for own in about["components"].values())
-    table = plain_table(["", "MB", "finds", "dev" if scored else ""], 0)
-    for name, own in about["components"].items():
+    scored = any(own["dev"] for own in components.values())
+    rows = []
+    for name, own in components.items():
         dev = [f"{metric} {NOT_MEASURED if share is None else f'{share:.2f}'}" for metric, share in own["dev"].items()]
         origin = [] if own["origin"] == TRAINED else [f"from {own['origin']}"]
-        table.add_row(name, f"{own['bytes'] / 1e6:.2f}", own["finds"], escape("  ".join([*dev, *origin])))
-    for column in (table.columns[0], *table.columns[2:]):
-        column.justify = "left"
-    table.columns[-1].no_wrap = False
-    console.print(table)
+        rows.append((name, own["finds"], "  ".join([*dev, *origin]), f"{own['bytes'] / 1e6:.2f}"))
+    return Part("", ("", "finds", "dev" if scored else "", "MB"), rows, left=3)
 
 
 def _shown(value: Any) -> str:

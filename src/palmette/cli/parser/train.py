@@ -139,6 +139,6 @@ class TrainParser(ForceOptions, JsonOptions, Command):
 
 
 def _about(parser: Parser) -> dict[str, Any]:
-    from palmette.reports.parser_inspection import parser_inspection
+    from palmette.reports.parser_inspection import inspect_parser
 
-    return parser_inspection(parser)
+    return inspect_parser(parser).to_dict()

@@ -257,7 +257,7 @@ class NgramModel(NamedTuple):
     fell_back: list[int]  # orders whose discounts are the fixed ones
     seen: np.ndarray | None  # u64[]: hashes of the training sentences; None if unknown
     unicode: str = "none"  # the form of the words
-    lower: Grams | None = None  # of a mixture, see mixture.py
+    lower: Grams | None = None  # of a mixture, see ngrams.py
 
 
 TASK = "lm"

@@ -24,7 +24,7 @@ from palmette.data.text import PLAIN, TextSpec
 from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError, counted, not_fitted
 from palmette.estimators.base import Estimator
-from palmette.evaluation.record import Cell, Main, Part, Scores, Strong
+from palmette.evaluation.record import Cell, Inspection, Main, Part, Scores, Strong
 from palmette.kernels.lm.sample import Source
 from palmette.kernels.lm.score import BEGIN, ROOT, UNKNOWN, Grams
 from palmette.kernels.lm.text import sentence_hashes
@@ -110,7 +110,7 @@ class LanguageModel(NgramOptions, Estimator):
     `fell_back_`, the orders whose discounts are the fixed ones since the text is too small.
     """
 
-    _repr_html_ = drawn_by("lab.notebook:language_model")
+    _repr_html_ = drawn_by("reports.notebook_models:model")
 
     # --- learning ---------------------------------------------------------------------------------------------
 
@@ -317,3 +317,23 @@ def _child(grams: Grams, g: int, w: int) -> int:
 
 def _texts(given: Texts) -> Sentences:
     return given if isinstance(given, Sentences) else sentences_of(given)
+
+
+def inspect_language_model(model: LanguageModel, top: int = 0, labels: int | None = None) -> Inspection:
+    """Sizes, and the discounts of each order."""
+    rows: list[list[Cell]] = [
+        [f"{n}-grams", *(f"{value:.4f}" for value in row)] for n, row in enumerate(model.discounts_, 1)
+    ]
+    width = max((len(row) - 1 for row in rows), default=0)
+    heads = ["discounts", *(f"seen {n}{' and more' if n == width else ''}" for n in range(1, width + 1))]
+    facts = {
+        "order": str(model.order),
+        "words": f"{len(model.vocabulary_):,}",
+        "n-grams": ", ".join(f"{size:,} of {n}" for n, size in enumerate(model.sizes_, 1)),
+        "fixed discounts": ", ".join(f"order {n}" for n in model.fell_back_),
+    }
+    about = {
+        "task": "lm", "order": model.order, "min_count": model.min_count, "words": len(model.vocabulary_),
+        "sizes": model.sizes_, "discounts": model.discounts_, "fell_back": model.fell_back_,
+    }  # fmt: skip
+    return Inspection(facts, about, tables=[Part("", heads, rows)] if rows else [])

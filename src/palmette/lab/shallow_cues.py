@@ -165,7 +165,7 @@ def _remarks(positives: Side, negatives: Side, words: float, length: float) -> l
     return remarks
 
 
-# The report of `palmette classifier cues`: accuracies, overlap, length histograms side by side, and remarks.
+# In words
 
 
 ROWS, BAR = 16, 26
