@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 # Tables of Arrow and Parquet (extra `[arrow]`): a column of token lists in, a column of label lists added.
 
-
 TOKENS, LABELS = "tokens", "labels"
 ROWS = 4096  # that are tagged at a time
 FEATHER = (".arrow", ".feather")

@@ -37,7 +37,6 @@ from palmette.structures.stored_features import Names, ordered_names
 # Places count from the header. All numbers have the byte order of the machine that wrote the file; little-endian ones
 # are read, and written.
 
-
 CQDB_MARK, CQDB_ORDER = b"CQDB", 0x62445371
 CQDB_HEADER, CQDB_TABLES = 24, 256
 CQDB_DATA = CQDB_HEADER + 8 * CQDB_TABLES
@@ -193,7 +192,6 @@ def _finish(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np
 #
 # Features are found by the references, as CRFsuite finds them; that they agree with the features is checked.
 
-
 MARK, KIND, VERSION = b"lCRF", b"FOMC", 100
 HEADER, CHUNK = 48, 12
 FEATURE = np.dtype([("type", "<u4"), ("source", "<u4"), ("target", "<u4"), ("weight", "<f8")])
@@ -282,7 +280,6 @@ def _referenced(
 
 
 # Chain models as CRFsuite's model files; see crfsuite.py for the format.
-
 
 MOST_BYTES = 1 << 32
 

@@ -22,7 +22,6 @@ from palmette.tuning.trial import Material, Trial, TrialStopped, TrialTask, Watc
 # store. An actor that dies is replaced: the new one goes through the lasting calls of the one before, then does the
 # call again with the arguments for a fresh worker, and so returns what the one before would have returned.
 
-
 logger = logging.getLogger(__name__)
 MOST_DEATHS = 5  # of workers of one shard in one call
 ASKING = 0.5  # seconds that are waited for the progress of actors

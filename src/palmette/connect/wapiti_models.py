@@ -34,7 +34,6 @@ from palmette.structures.stored_features import Names, ordered_names
 
 # The lines of a text model, many at a time. A line has a number for messages, counted from 1.
 
-
 NEWLINE, MOST_DIGITS = 10, 10
 LINES_TOGETHER = 1 << 16  # lines that become Python strings together
 
@@ -205,7 +204,6 @@ def _bare(encoder: Encoder, observations: Names, kind: np.ndarray) -> np.ndarray
 #
 # Weights are numbered over the observations: Y numbers for `u`, Y * Y for `b` (previous label first), both for `*`.
 
-
 CRF = 2
 TYPES = {0: "a maximum entropy model", 1: "a maximum entropy Markov model"}
 READING = {"format": "columns", "separator": "space"}
@@ -339,7 +337,6 @@ def _kinds(lines: ModelLines, observations: Names) -> np.ndarray:
 #     weights
 #
 # `crf_test` reads weights in float32 and adds them in float32, and so does this model.
-
 
 CRFPP_VERSION = 100
 

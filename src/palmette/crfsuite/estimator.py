@@ -86,7 +86,6 @@ class SklearnParameters:
 #
 # The content of a temporary file is part of a pickle; a file with a name of its own is stored as that name.
 
-
 CONTENT = "__FILE_RESOURCE_DATA__"  # of a temporary file, in a pickle; the name that sklearn-crfsuite has for it
 
 

@@ -30,7 +30,6 @@ from palmette.kernels.io.items import FINE, LARGEST, NESTED, STATUS
 #
 # Names and strings may be bytes of UTF-8.
 
-
 Pairs = list[tuple[str, float]]
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 # Training parameters: the names, defaults and types of CRFsuite's, per algorithm.
 
-
 LARGEST = 2147483647
 
 
@@ -500,7 +499,6 @@ def write_model(model: ChainModel, path: str) -> None:
 
 
 # A `Trainer` that prints an iteration on a line: what `CRF(verbose=True)` shows.
-
 
 WIDTHS = {"active": 7, "loss": 10}  # of figures that grow or shrink
 

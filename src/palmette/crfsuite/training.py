@@ -48,7 +48,6 @@ from palmette.training.trainer import shuffled
 
 # What a training says, in the words that programs that read CRFsuite's log look for.
 
-
 STEPS = 50  # of the progress of feature generation
 
 
@@ -135,7 +134,6 @@ def _scores(match: int, model: int, ref: int) -> tuple[float, float, float]:
 
 
 # One training: the data as numbers, the parameters, and the log that it writes.
-
 
 LEAST = 1e-9  # of what must be above zero
 SEED = 1  # of the order in which online learners see the sequences
@@ -262,7 +260,6 @@ def _learner(algorithm: str, values: Mapping[str, Any]) -> Learner:
 
 # The algorithm lbfgs: the likelihood of all data with L1 and L2 penalties.
 
-
 LBFGS_ENDINGS = {
     "gradient": "L-BFGS resulted in convergence",
     "decrease": "L-BFGS terminated with the stopping criteria",
@@ -321,7 +318,6 @@ def train_lbfgs(job: TrainingJob) -> tuple[Chain, str]:
 #
 # The step size is eta / (1 + eta * lambda * t) after t sequences, with lambda = 2 * c2 / sequences. The first eta is
 # the best of several that are tried on a sample. The weights of the pass with the smallest loss come out.
-
 
 SGD_ENDINGS = {
     True: "SGD terminated with the stopping criteria",
@@ -418,7 +414,6 @@ def _calibrated(job: TrainingJob) -> float:
 
 
 # The algorithms ap, pa and arow: an update after each sequence whose best labelling is wrong.
-
 
 TITLES = {
     "averaged-perceptron": "Averaged perceptron",

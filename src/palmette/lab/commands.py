@@ -53,7 +53,6 @@ class Cues(JsonOptions, Command):
 
 # `palmette hmm count|model`: the tables of hidden Markov models as JSON, and model files made from them.
 
-
 logger = logging.getLogger(__name__)
 
 
@@ -118,7 +117,6 @@ class MakeModel(ForceOptions, Command):
 
 
 # `palmette lm train|score|sample`: language models.
-
 
 SAMPLES = 10  # sentences that are drawn by default
 

@@ -132,7 +132,6 @@ def read_tables(path: FilePath) -> HiddenMarkovModel:
 # The file is that of the chain model that it is turned into, so that taggers read it too; the tables are further
 # arrays, in float64, and the parameters a further entry of the metadata. Y labels, V observations.
 
-
 PREFIX = "hmm."
 
 

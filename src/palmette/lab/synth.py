@@ -359,7 +359,6 @@ def _viterbi(model: Model, x: np.ndarray) -> np.ndarray:
 # are followed whose bound is not below its probability, and the best one at the end is the most probable of all. A
 # sequence with too many of them is not proven: the best one that was found counts.
 
-
 MOST_TOKENS = 60_000  # that the limit is estimated on
 BEAM = 16  # prefixes per sequence in the first search
 MOST_PREFIXES = 256  # per sequence in the second one

@@ -209,7 +209,6 @@ def starts(sizes: np.ndarray) -> np.ndarray:
 # Models of bundles as arrays and metadata, to and from a file. The parts of the labels are not stored: they are made of
 # the labels again.
 
-
 _INDEX = "attribute"
 
 

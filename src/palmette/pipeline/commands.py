@@ -120,7 +120,6 @@ class TrainPipeline(ForceOptions, JsonOptions, Command):
 
 # `palmette pipeline run`: from plain text, or words, to tags, lemmas and trees.
 
-
 logger = logging.getLogger(__name__)
 
 

@@ -58,7 +58,6 @@ from palmette.pipeline.split_text import gold_split
 # a text have the same one. Tokens touch each other, so a token is the stretch between two cuts. Comments, empty nodes
 # and enhanced dependencies are not read. No compiled code, for the reasons given in `conllu_light`.
 
-
 CELLS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel")
 _NUMBERS = [CONLLU_FIELDS.index(name) for name in CELLS]
 _BLANKS = dict.fromkeys(c for c in range(0x3001) if unicodedata.category(chr(c)) == "Zs")

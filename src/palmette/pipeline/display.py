@@ -17,7 +17,6 @@ from palmette.structures.training_log import Epoch
 
 # What a pipeline holds, as plain data and as tables.
 
-
 NOT_MEASURED = "-"  # in place of a figure whose columns gold does not have
 
 

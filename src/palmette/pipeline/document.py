@@ -267,7 +267,6 @@ class Word:
 #
 # They become one text with blank lines between them, which no component looks across, and what is found is cut again.
 
-
 BATCH = 256  # texts
 CHARACTERS = 1 << 16  # of a batch, about
 

@@ -11,7 +11,6 @@ from palmette.features.encode import hash_optional
 
 # Keys of words with their tags: one 64-bit hash of several cells, for dictionaries that store no strings.
 
-
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -44,7 +43,6 @@ def looked_up(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 # What a model has found for single words, kept for short texts: looking there costs less than calling it.
-
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

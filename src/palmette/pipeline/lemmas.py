@@ -56,7 +56,6 @@ from palmette.training.result import Progress
 # those for the end. `script_of` finds the script of a form and its lemma, any two strings; `applied` does what a script
 # says to any form.
 
-
 WHOLE = "="
 _FORM = re.compile(r"([a-z])(\d{1,4})-(\d{1,4}):(\d{1,4}):(.*)", re.DOTALL)
 _LONG = 100  # characters from which only the common beginning is looked for
@@ -167,7 +166,6 @@ def _longest_common(one: str, other: str) -> tuple[int, int, int]:
 # chooses among those that the treebank has with the UPOS, of several words. Of the best few one that leads to a lemma
 # of the treebank with this UPOS is preferred, since most unknown words are other forms of words that are known.
 
-
 READ = ("form", "upos", "feats")
 SCRIPT_PASSES = 5
 SCRIPT_CAP = 0.1
@@ -258,7 +256,6 @@ def learn_scripts(
 
 
 # The component
-
 
 logger = logging.getLogger(__name__)
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 # The components of a pipeline: their names, their order, and what each of them offers.
 
-
 Parts = tuple[Mapping[str, np.ndarray], dict[str, Any]]  # arrays and metadata, as a file holds them
 
 # Where the class of each component is
@@ -91,7 +90,6 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 # Arrays are named `component/array`. What a component stores is its own affair: it is handed to `from_parts` of its
 # class, which checks it, when the component is used for the first time. Loading the file checks its layout, its
 # checksum, and that every array belongs to a component.
-
 
 TASK = "pipeline"
 TRAINED = "trained"
@@ -188,7 +186,6 @@ def _pipeline_file(found: Mapping[str, np.ndarray], meta: dict[str, Any], file: 
 
 
 # `PipelineModel`: the components of a pipeline, each built when it is first used, and how they work together.
-
 
 FIELDS_OF = {"tag": ("upos", "xpos", "feats"), "lemma": ("lemma",), "parse": ("head", "deprel")}
 """The fields of CoNLL-U that a component writes."""
@@ -324,7 +321,6 @@ def _joined(columns: Sequence[Column]) -> Column:
 
 
 # Take components out of a pipeline into separate files, and put other models into it.
-
 
 TAGGER = "upos"
 _READING = {"format": "conllu", "columns": ["form"], "label": TAGGER}  # what the tagger of a pipeline was trained on

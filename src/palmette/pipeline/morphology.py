@@ -251,7 +251,6 @@ def _numbers(treebank: Treebank, fields: Sequence[str], labels: Sequence[tuple[s
 
 # The model of XPOS and FEATS as arrays and metadata, to and from a file.
 
-
 WORDS = (
     ArraySpec("word.key", np.uint64, ("words",), rules=(Rising(),)),
     ArraySpec("word.group", np.int32, ("words",), low=0, high="groups"),

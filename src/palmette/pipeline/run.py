@@ -32,7 +32,6 @@ from palmette.pipeline.split_text import SplitText, empty_split, gold_split
 # is none for a whole block, it ends before the last sentence that a splitter finds near the end of the block, or, if it
 # finds only one, at a line end, at white space, or anywhere.
 
-
 BLOCK = 1 << 18
 """Bytes that are read at a time, and characters of a part, about."""
 

@@ -28,7 +28,6 @@ from palmette.kernels.io.columns import BLANK_LINE, DROPPED_LINE, TOKEN_LINE
 # the escapes \s \t \r \n \p (a bar) and \\. We add \uXXXX for all other white space, which would not be valid there as
 # it is.
 
-
 WHITE = re.compile(r"\s+")
 _ESCAPES = {" ": r"\s", "\t": r"\t", "\r": r"\r", "\n": r"\n", "|": r"\p", "\\": r"\\"}
 _PLAIN = {escape[1]: character for character, escape in _ESCAPES.items()}
@@ -56,7 +55,6 @@ def unescaped(value: str) -> str:
 
 
 # The surface tokens of a treebank with the white space around them, from its comments, ranges and MISC field.
-
 
 _MISC = CONLLU_FIELDS.index("misc")
 _TEXT = re.compile(r"#\s*text\s*=\s*(.*)")
@@ -237,7 +235,6 @@ def _end_of(form: str, text: str, at: int) -> int:
 
 
 # The text with its tokens
-
 
 logger = logging.getLogger(__name__)
 

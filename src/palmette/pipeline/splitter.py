@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 # lines that are wrapped, and so has the raw text that pipelines are scored on. A splitter learns from the text as it
 # is, and from a copy in which each paragraph has one of the layouts.
 
-
 _WIDTHS = 60, 100  # of wrapped lines
 _SHARES = (0.3, 0.3, 0.2, 0.2)  # of paragraphs: as they are, wrapped, sentences per line, paragraphs per line
 _PART = 30  # sentences: longer paragraphs are several in the copy
@@ -150,7 +149,6 @@ def paragraph_lines(split: SplitText) -> list[str]:
 # last sentence that ends well before its end, and the next block begins there, with the sentence before it as context,
 # so that the same sentences come out wherever blocks happen to end. A sentence of more than MOST_TOKENS tokens, or a
 # token of more than MOST_CHARACTERS, is no such thing, and is cut.
-
 
 INSIDE, TOKEN, SENTENCE = range(3)  # what ends at the end of a unit
 MOST_TOKENS = 1000
@@ -288,7 +286,6 @@ def _cut_long_sentences(last: np.ndarray) -> None:
 
 
 # The chain model of a splitter: its templates, and its training from the text of a treebank.
-
 
 LABELS = ["inside", "token", "sentence"]  # by the numbers INSIDE, TOKEN, SENTENCE
 _PASSES = 8

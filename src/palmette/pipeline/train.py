@@ -42,7 +42,6 @@ from palmette.training.result import Progress
 
 # Jackknifing: parts of a treebank, each annotated by components that have not seen it.
 
-
 logger = logging.getLogger(__name__)
 
 
@@ -91,7 +90,6 @@ def joined_folds(treebank: Treebank, folds: Iterable[Fold]) -> Treebank:
 # All steps run in worker threads, also if there is only one. The main thread waits for Ctrl-C, which stops the running
 # steps at the next point of their progress; what has ended by then is kept. If a step fails, those that need it do not
 # begin, and the others continue.
-
 
 LOOK = 0.1  # seconds between looks at the signals
 

@@ -20,7 +20,6 @@ from palmette.pipeline.split_text import SplitText
 # Letters have the class of their script, digits are one class, marks and joiners belong to what is before them; every
 # other character is a class of its own. White space has the class WHITE.
 
-
 WHITE, JOINER, DIGIT = " ", "\u200d", "9"
 _JOINERS = "\u200c\u200d"
 _AFTER_JOINER = "\u200d"  # what follows it belongs to it as well
@@ -86,7 +85,6 @@ def holds(codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
 # treebank: letters of most scripts, digits, and runs of one punctuation mark do, so that a unit is a word, a number or
 # a mark; Chinese characters do not, and are units by themselves. Words that the treebank cuts nevertheless are
 # remembered with the places of their cuts.
-
 
 MOST_CUT = 0.05  # of the pairs of two classes that stand together, this share may be cut
 ENOUGH = 30  # pairs, to know whether two classes stand together
@@ -244,7 +242,6 @@ def _words_that_are_cut(
 # After a full stop `The` begins a sentence, since the treebank has `the`; `Smith`, which has a capital within sentences
 # too and is never small, may be a name after an abbreviation.
 
-
 _OFTEN = 2  # capitals within sentences that make a name
 KINDS = ("other", "unknown", "word", "name", "both")
 _OTHER, _UNKNOWN, _WORD, _NAME, _BOTH = range(5)
@@ -292,7 +289,6 @@ def _usual(types: list[str], units: Units, small: set[str]) -> set[str]:
 # A sequence is a paragraph: blank lines end paragraphs, and sentences. A single line break may end a sentence, or the
 # text may be wrapped: it is a soft one if the next word would not have fitted into the line, as long as the longest
 # line of the paragraph, and a hard one otherwise.
-
 
 N_COLUMNS = 5  # the unit, the gap after it, the word around it, its place there, what is known of its capital
 GAPS = ("-", "_", "=", "n", "N")

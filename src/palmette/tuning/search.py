@@ -32,7 +32,6 @@ from palmette.tuning.trial import FULL, Level, Material, Trial, TrialTask, Trial
 # Less is a third of the passes, and then a third of the sentences, as long as enough are left: small data has two
 # levels, and large data up to four.
 
-
 KEPT = 3  # one of this many settings continues
 MOST_LEVELS = 4
 LEAST_SENTENCES = 1_000  # of a part of the data: the score on fewer predicts little about a model of all

@@ -309,7 +309,6 @@ def _ordered(dimensions: Sequence[Dimension]) -> list[Dimension]:
 
 # What a search tries by default: by the labels, the columns and the size of the data.
 
-
 MOST_TRIPLES = 60  # labels from which on order 2 and sums over all paths take long
 LARGE = 100_000  # tokens from which on rare attributes can be left out
 

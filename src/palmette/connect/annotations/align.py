@@ -31,7 +31,6 @@ from palmette.errors import UsageError
 # overlap the longest is kept, the first of equally long ones. The pieces of a discontinuous span are spans of their
 # own. A sentence does not end inside a span. Whatever is dropped or moved is noted.
 
-
 SCHEME = "IOB2"
 
 
@@ -207,7 +206,6 @@ def corpus_of(documents: Sequence[Document], how: Alignment, source: str, notes:
 # Documents of annotators keep their text and what else they have; their spans are replaced. Each line of raw text, or
 # each paragraph of running text, is a document, or all of it is one. Tokens without a text (columns, CoNLL-U, JSON
 # lines) are joined with spaces, a document per sentence.
-
 
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 Scores = dict[tuple[int, int, int], float]

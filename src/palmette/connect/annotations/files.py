@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 # Annotators' files as documents.
 
-
 _LineReader = Callable[[Any, At, AnnotationKeys, Notes], Document]
 LINE_READERS: dict[str, _LineReader] = {prodigy.NAME: prodigy.read_task, doccano.NAME: doccano.read_line}
 TXT, ANN = ".txt", ".ann"
@@ -112,7 +111,6 @@ def _content(path: str, spec: FormatSpec) -> str:
 # Prodigy and doccano are lines. Label Studio is one list. brat is two files per document: `NAME.ann` as target writes
 # NAME.txt and NAME.ann, all documents in one text with a line end between them; any other target is a new folder with a
 # pair per document.
-
 
 _PART = re.compile(r"[^\x00/\\]+")
 _documents = msgspec.json.Decoder(Document)
@@ -245,7 +243,6 @@ SINKS: dict[str, Callable[[FilePath, str], Any]] = {
 
 
 # Documents from files of any format, and written for annotators.
-
 
 TOGETHER = 1000
 """Documents that are written at a time."""

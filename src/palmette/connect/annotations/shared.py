@@ -20,7 +20,6 @@ from palmette.options.spelling import named
 
 # JSON of annotators' tools, read strictly: what is not as it should be is an error that names the line or the task.
 
-
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 LARGEST = 1 << 53  # whole numbers up to which JavaScript counts
 
@@ -128,7 +127,6 @@ def _kind(value: Any) -> str:
 # JavaScript counts UTF-16 units: a character beyond U+FFFF, such as most emoji, is two. Browsers may show CR LF as one
 # character. doccano counts units; Label Studio did until 2022 and counts characters now, and its spans have their text,
 # which shows what was counted.
-
 
 CHARACTERS, AUTO = "characters", "auto"
 

@@ -46,7 +46,6 @@ from palmette.estimators.base import Estimator
 # sentences start; without sentences it is one. Attributes come as whole arrays, so that no token becomes a Python
 # object. D documents, N words, S sentences.
 
-
 ATTRIBUTES = {
     "text": ORTH, "lower_": LOWER, "norm_": NORM, "shape_": SHAPE, "prefix_": PREFIX, "suffix_": SUFFIX,
     "lemma_": LEMMA, "tag_": TAG, "pos_": POS, "morph": MORPH, "dep_": DEP, "ent_type_": ENT_TYPE,

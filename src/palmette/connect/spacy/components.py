@@ -31,7 +31,6 @@ from palmette.structures.tree.templates import FIELDS as LETTERS
 
 # Components around a Tagger: labels of tokens, entities, groups of spans.
 
-
 CONLLU = {"form": "text", "lemma": "lemma_", "upos": "pos_", "xpos": "tag_", "feats": "morph"}
 TARGETS = {"tag": TAG, "pos": POS, "morph": MORPH}
 DEFAULTS = ("text", "tag_")
@@ -274,7 +273,6 @@ class PalmetteSpans(SpanComponent):
 
 
 # The component around a Parser: heads, relations and sentence starts.
-
 
 logger = logging.getLogger(__name__)
 OF_WHITESPACE = "dep"

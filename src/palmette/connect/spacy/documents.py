@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 # Whitespace tokens are left out, as the components do. What cannot be a label is logged, and the labels there are None:
 # training takes them as unknown.
 
-
 logger = logging.getLogger(__name__)
 
 Documents = FilePath | DocBin | Iterable[Doc]

@@ -21,7 +21,6 @@ from palmette.kernels.lm.score import BEGIN, Grams, score_words
 # many are kept as the histogram asks for. Rare lengths would take for ever; so after each round of ROUND draws for a
 # wanted sentence, a sentence may also take the place of a length 1, 2, 4, ... away from its own.
 
-
 ROUND = 20
 ROUNDS = 12
 SLICE = 1000  # sentences between two checks of the time and of Ctrl-C
