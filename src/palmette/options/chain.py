@@ -304,8 +304,6 @@ def _check_full_batch(settings: ChainSettings) -> None:
         raise OptionError("passes", f"{learner.kind} by lbfgs has iterations, not passes: use {use}")
     if settings.estimator != "auto":
         raise OptionError("estimator", f"{learner.kind} by lbfgs has one result, its optimum")
-    if settings.mixing != "uniform":
-        raise OptionError("mixing", f"{learner.kind} by lbfgs sums over shards, and mixes no weights: leave it out")
     if settings.batch_size is not None:
         raise OptionError("batch_size", f"{learner.kind} by lbfgs looks at all sentences in every step")
     if settings.mixing != "uniform":

@@ -258,7 +258,7 @@ def _of_states(model: ChainModel, row: np.ndarray) -> dict[str, float]:
 
 def print_inspection(found: Inspection, all_labels: bool, console: Console | None = None) -> None:
     """Print what `palmette inspect --json` reports, as tables."""
-    console, about = console or OutputConsole(100), found.about
+    console, about = console or OutputConsole(110), found.about
     print_facts(found, console)
     if about["separation"] is not None:
         _print_separation(about, console)
