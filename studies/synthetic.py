@@ -15,8 +15,8 @@ from typing import Any
 from palmette import Tagger
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.features.templates import parse
-from palmette.lab.synth import synthetic as synth
-from palmette.lab.synth.sequence_limit import sequence_limit
+from palmette.lab import synth
+from palmette.lab.synth import sequence_limit
 from palmette.reports.chart_svg import Chart, Line, Panel
 from palmette.structures.chain.gold import gold_and_guess
 from palmette.structures.chain.separation import separation

@@ -18,7 +18,7 @@ from palmette import Crf, Latent, Tagger, load_demo
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.errors import DataError, UsageError
 from palmette.features.templates import parse
-from palmette.lab.synth import synthetic as synth
+from palmette.lab import synth
 from palmette.training.chain.objective import ChainObjective
 
 TEXT = "U0:%x[-1,0]\nU1:%x[0,0]\nU2:%x[0,1]\nU3:%x[-1,1]/%x[0,1]\nB\n"

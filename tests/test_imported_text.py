@@ -18,8 +18,7 @@ from strategies import few
 
 from palmette import Tagger
 from palmette.cli import main
-from palmette.connect.models.crfpp import read_crfpp
-from palmette.connect.models.wapiti import read_wapiti
+from palmette.connect.wapiti_models import read_crfpp, read_wapiti
 from palmette.data.formats.registry import read_corpus
 from palmette.errors import ModelError, UsageError
 from palmette.structures.chain.files import spec_for

@@ -24,7 +24,7 @@ from palmette.datasets.demo import example_files
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.pipeline import tags
 from palmette.pipeline import train as training
-from palmette.pipeline.inspection import inspect_pipeline
+from palmette.pipeline.display import inspect_pipeline
 from palmette.pipeline.split_text import gold_split
 
 TRAIN, TEST = "trees.conllu", "trees_test.conllu"

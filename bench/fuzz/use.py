@@ -17,7 +17,7 @@ from palmette.data.items import corpus_from_items
 from palmette.data.treebank import treebank_from_sentences
 from palmette.errors import ModelError, PalmetteError
 from palmette.estimators.retag import retagged
-from palmette.pipeline.inspection import inspect_pipeline
+from palmette.pipeline.display import inspect_pipeline
 from palmette.reports.classification import inspect_classifier, print_classifier
 from palmette.reports.console import OutputConsole
 from palmette.reports.explanation import explanation, print_explanation

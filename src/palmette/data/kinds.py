@@ -96,7 +96,7 @@ CLASSIFIER = Kind(
         "eval": ("cli.classifier.eval:EvalClassifier", "Score a classifier on labelled sentences."),
         "inspect": ("cli.classifier.inspect:InspectClassifier", "Show a classifier: settings, strongest weights."),
         "compare": ("cli.classifier.compare:CompareClassifiers", "Compare classifiers, with significance tests."),
-        "cues": ("lab.shallow_cues_command:Cues", "Check two corpora for cues: vocabulary, length, overlap."),
+        "cues": ("lab.commands:Cues", "Check two corpora for cues: vocabulary, length, overlap."),
     },
     {"tag": "classify"},
     {
@@ -110,15 +110,15 @@ CLASSIFIER = Kind(
 _PARTS = "take a component out with `palmette pipeline extract` and give that model"
 
 PIPELINE = Kind(
-    "pipeline", "pipeline", "a pipeline", "pipeline.pipeline:Pipeline", "pipeline.inspection:inspect_pipeline",
+    "pipeline", "pipeline", "a pipeline", "pipeline.pipeline:Pipeline", "pipeline.display:inspect_pipeline",
     "Language pipelines, text to trees.",
     {
-        "train": ("pipeline.commands.train:TrainPipeline", "Train a pipeline from a treebank: text in, trees out."),
-        "tag": ("pipeline.commands.run:RunPipeline", "Run a text through a pipeline: words, tags, lemmas, trees."),
-        "eval": ("pipeline.commands.eval:EvalPipeline", "Score a pipeline by the metrics of CoNLL 2018."),
-        "inspect": ("pipeline.commands.inspect:InspectPipeline", "Show a pipeline: components, scores, settings."),
-        "extract": ("pipeline.commands.extract:ExtractComponent", "Take components out into a model file."),
-        "replace": ("pipeline.commands.replace:ReplaceComponent", "Put a component of another model in."),
+        "train": ("pipeline.commands:TrainPipeline", "Train a pipeline from a treebank: text in, trees out."),
+        "tag": ("pipeline.commands:RunPipeline", "Run a text through a pipeline: words, tags, lemmas, trees."),
+        "eval": ("pipeline.commands:EvalPipeline", "Score a pipeline by the metrics of CoNLL 2018."),
+        "inspect": ("pipeline.commands:InspectPipeline", "Show a pipeline: components, scores, settings."),
+        "extract": ("pipeline.commands:ExtractComponent", "Take components out into a model file."),
+        "replace": ("pipeline.commands:ReplaceComponent", "Put a component of another model in."),
     },
     {"tag": "run"},
     {
@@ -131,13 +131,14 @@ PIPELINE = Kind(
 _TEXTS = "a language model says how probable a text is; use `palmette eval` and `palmette lm sample`"
 
 LANGUAGE_MODEL = Kind(
-    "lm", "lm", "a language model", "lab.lm.language_model:LanguageModel", "lab.lm.inspection:inspect_language_model",
+    "lm", "lm", "a language model", "lab.lm.language_model:LanguageModel",
+    "lab.lm.language_model:inspect_language_model",
     "N-gram language models.",
     {
-        "train": ("lab.lm.commands:TrainLanguageModel", "Train an n-gram language model from sentences."),
-        "eval": ("lab.lm.commands:ScoreText", "Score text with a language model."),
-        "inspect": ("lab.lm.commands:InspectLanguageModel", "Show a language model: sizes and discounts."),
-        "sample": ("lab.lm.commands:Sample", "Draw sentences from a language model."),
+        "train": ("lab.commands:TrainLanguageModel", "Train an n-gram language model from sentences."),
+        "eval": ("lab.commands:ScoreText", "Score text with a language model."),
+        "inspect": ("lab.commands:InspectLanguageModel", "Show a language model: sizes and discounts."),
+        "sample": ("lab.commands:SampleText", "Draw sentences from a language model."),
     },
     {"eval": "score"},
     {
@@ -147,11 +148,11 @@ LANGUAGE_MODEL = Kind(
     },
 )  # fmt: skip
 HMM = Kind(
-    "hmm", None, "a hidden Markov model", "lab.hmm.estimator:HMM", "reports.inspection:inspect_tagger",
+    "hmm", None, "a hidden Markov model", "lab.hmm:HMM", "reports.inspection:inspect_tagger",
     "Tables of hidden Markov models.",
     {
-        "train": ("lab.hmm.commands:CountTables", "Count the tables of a hidden Markov model, as JSON."),
-        "model": ("lab.hmm.commands:MakeModel", "Make a model file, which is a tagger, from such tables."),
+        "train": ("lab.commands:CountTables", "Count the tables of a hidden Markov model, as JSON."),
+        "model": ("lab.commands:MakeModel", "Make a model file, which is a tagger, from such tables."),
     },
     {"train": "count"},
     dict.fromkeys(VERBS[1:], "make a tagger of its tables by `palmette hmm model`, and give that model"),

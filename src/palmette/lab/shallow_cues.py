@@ -167,7 +167,6 @@ def _remarks(positives: Side, negatives: Side, words: float, length: float) -> l
 
 # In words
 
-
 ROWS, BAR = 16, 26
 
 
