@@ -177,7 +177,7 @@ def test_slopes_lead_on_where_values_are_noise(l1, near):
 def test_few_evaluations():
     """A Wolfe search on a smooth function takes the first step nearly always."""
     result = minimise(logistic(0.5), np.zeros(30), gradient_tolerance=1e-6, tolerance=0.0)
-    assert result.converged
+    assert result.ending in ("gradient", "decrease")
     assert result.evaluations <= 1.3 * result.iterations + 5
 
 
@@ -225,7 +225,7 @@ def test_report_hears_of_each_iteration_and_stops():
     assert [row[1] for row in heard] == result.values[1:]
     assert (result.ending, result.iterations) == ("report", 3)
     assert result.value == rosenbrock(result.point)[0]
-    assert not result.converged
+    assert result.ending not in ("gradient", "decrease")
 
 
 def test_iterations_are_a_limit():
