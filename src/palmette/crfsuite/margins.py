@@ -6,16 +6,8 @@ import numpy as np
 
 from palmette.crfsuite.job import SEED, Job
 from palmette.kernels.chain.forms import Chain
-from palmette.kernels.chain.train_margins import (
-    AROW,
-    PA,
-    PA_1,
-    PA_2,
-    PERCEPTRON,
-    MarginRule,
-    make_margin_workspace,
-    train_margins,
-)
+from palmette.kernels.chain.train_margins import make_margin_workspace, train_margins
+from palmette.kernels.learning.rule import AROW, CAPPED, HARD, ONE, PA, PERCEPTRON, ROOT, SOFT, Rule
 from palmette.structures.chain.weights import estimated, norm, with_state
 from palmette.training.slices import Monitor, Slices
 from palmette.training.trainer import shuffled
@@ -61,10 +53,11 @@ def train_by_margins(job: Job, algorithm: str) -> tuple[Chain, str]:
     return result, DONE[settled]
 
 
-def _rule(algorithm: str, job: Job) -> MarginRule:
+def _rule(algorithm: str, job: Job) -> Rule:
     values = job.values
     if algorithm == "passive-aggressive":
-        return MarginRule((PA, PA_1, PA_2)[values["type"]], float(values["c"]), bool(values["error_sensitive"]))
+        variant, loss = (HARD, CAPPED, SOFT)[values["type"]], ROOT if values["error_sensitive"] else ONE
+        return Rule(PA, aggressiveness=float(values["c"]), variant=variant, loss=loss)
     if algorithm == "arow":
-        return MarginRule(AROW, float(values["gamma"]), False)
-    return MarginRule(PERCEPTRON, 1.0, False)
+        return Rule(AROW, aggressiveness=float(values["gamma"]))
+    return Rule(PERCEPTRON)
