@@ -88,19 +88,19 @@ def _checksum(tagger: Tagger) -> str:
 def _training(files: list[str], times: int) -> dict[str, Any]:
     """Two threads, two workers, and two workers of which one is killed, in turn."""
     from palmette.connect.ray_cluster import Connection, RayCluster
-    from palmette.estimators import tagger_shards
+    from palmette.training.chain import files as chain_files
 
     connection = Connection("local", 2)
     sides: dict[str, Callable[[], Tagger]] = {
         "one thread": lambda: _fit(files, threads=1), "two threads": lambda: _fit(files, threads=2),
         "two workers": lambda: _fit(files, cluster="local"), "one of two killed": lambda: _fit(files, cluster="local"),
     }  # fmt: skip
-    usual = tagger_shards.ray_cluster
+    usual = chain_files.ray_cluster
     found: dict[str, Any] = {name: {"seconds": [], "passes": []} for name in sides}
     for turn in range(times):
         for name, work in sides.items():
             killed = name == "one of two killed"
-            tagger_shards.ray_cluster = (  # type: ignore[assignment]
+            chain_files.ray_cluster = (  # type: ignore[assignment]
                 (lambda make, arguments, address: RayCluster(DiesOnce, arguments, address)) if killed else usual
             )
             for mark in Path(files[0]).parent.glob("*.died"):
@@ -111,7 +111,7 @@ def _training(files: list[str], times: int) -> dict[str, Any]:
             found[name]["passes"].append(sum(row.seconds for row in tagger.outcome_.training_log))
             found[name]["weights"] = _checksum(tagger)
             print(f"  {name:<18} run {turn + 1}: {found[name]['seconds'][-1]:.2f} s", file=sys.stderr, flush=True)
-    tagger_shards.ray_cluster = usual
+    chain_files.ray_cluster = usual
     connection.close()
     assert len({side["weights"] for side in found.values()}) == 1, "the models differ"
     return {name: side | {key: median(side[key]) for key in ("seconds", "passes")} for name, side in found.items()}

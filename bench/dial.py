@@ -11,7 +11,7 @@ from typing import Any
 from bench.measure import keep
 from palmette import Classifier, LanguageModel, Tagger
 from palmette.data.formats.sentences import sentences_of
-from palmette.lab.cues.shallow_cues import shallow_cues
+from palmette.lab.shallow_cues import shallow_cues
 
 ORDERS = (1, 1.25, 1.5, 1.75, 2, 2.25, 2.5, 2.75, 3)
 TRAIN, TEST = 5_000, 2_000  # sentences of each class
@@ -57,4 +57,4 @@ def bench_dial(folder: Path) -> None:
             row[name] = classifier.score(X, [1] * TEST + [0] * TEST)
         found[str(order)] = row | {"seconds": time.process_time() - begun}
         print(f"  order {order:<5}" + "".join(f"  {key} {value:.4f}" for key, value in row.items()), flush=True)
-    keep("dial", {"sentences": [TRAIN, TEST], "passes": Classifier().n_passes(), "orders": found})
+    keep("dial", {"sentences": [TRAIN, TEST], "passes": Classifier()._settings().n_passes(), "orders": found})

@@ -22,6 +22,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
 from palmette.evaluation.scores import LabelScores, score
+from palmette.structures.chain.compact import compact_on
 
 ROUNDS = 60
 
@@ -60,7 +61,7 @@ def _mine(tagger: Tagger, train: Corpus, dev: Corpus, test: Corpus, folder: Path
     rows = {}
     for name in ("full", "compact"):
         if name == "compact":
-            tagger.compact_corpus(dev)
+            tagger.model_, _ = compact_on(tagger.model_, dev)
         file = folder / f"{name}.palm"
         tagger.save(file)
         rows[name] = {"megabytes": os.path.getsize(file) / 1e6, "score": _figure(Tagger.load(file).evaluate(test))}

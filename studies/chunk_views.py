@@ -25,6 +25,7 @@ from palmette.data.corpus import Corpus, column_of_strings
 from palmette.data.formats.registry import read_corpus
 from palmette.data.labels.convert import convert_labels
 from palmette.data.labels.schemes import Span, spans
+from palmette.structures.chain.gold import gold_and_guess
 from studies.common import Cell, Record, estimator_from, markdown, mean, run_study
 
 NAME = "chunk_views"
@@ -65,7 +66,7 @@ def guessed(task: str, data: Path, view: str, seed: int) -> Labels:
     train, test = corpora(task, data)
     settings = {"template": TEMPLATES / "crfpp.txt", "passes": PASSES, "seed": seed}
     tagger = estimator_from(Tagger, settings).fit_corpus(written(train, VIEWS[view]), None)
-    _, guess, names = tagger.gold_and_guess(written(test, VIEWS[view]))
+    _, guess, names = gold_and_guess(tagger.model_, written(test, VIEWS[view]))
     return convert_labels(by_sentence([names[y] for y in guess], test), "iob2")
 
 

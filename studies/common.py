@@ -73,7 +73,7 @@ def estimator_from(kind: type[_Made], settings: Mapping[str, Any]) -> _Made:
     learner = {"learner": "perceptron"} if kind.__options__["learner"].default == "auto" else {}
     made = kind(**assemble(kind, learner | {RENAMED.get(name, name): value for name, value in settings.items()}))
     # Records are of learners that take one sentence after the other, as the published ones do.
-    if "batch_size" in kind.__options__ and not made.settings().chosen_learner.full_batch:
+    if "batch_size" in kind.__options__ and not made._settings().chosen_learner.full_batch:
         made.batch_size = 1
     return made
 

@@ -25,7 +25,7 @@ from palmette.data.formats.sentences import sentences_of
 from palmette.data.labels.schemes import spans
 from palmette.evaluation.binary import area
 from palmette.kernels.latent.bag import bag_pass, bag_scores
-from palmette.lab.cues.shallow_cues import shallow_cues, together
+from palmette.lab.shallow_cues import shallow_cues, together
 from studies import grammaticality_dose
 from studies.common import Cell, Record, estimator_from, run_study
 from studies.grammaticality_data import Data, Material, make

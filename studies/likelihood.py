@@ -22,6 +22,7 @@ from palmette import Dplvm, FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.features.templates import parse
+from palmette.structures.chain.gold import gold_and_guess
 from studies import bio_latent, np_latent, synthetic
 from studies.common import Cell, Record, estimator_from, markdown, mean, probabilistic, run_study
 
@@ -142,8 +143,8 @@ def compared(name: str, data: Path) -> Cell:
 def _figures(tagger: Tagger, own: TrainingData) -> Cell:
     scores = tagger.evaluate(own.test)
     found = {"score": 100 * (scores.accuracy if scores.f1 is None else scores.f1), "passes": len(tagger.training_log_)}
-    if isinstance(tagger.settings().learner, Dplvm):
-        gold, guess, _ = tagger.gold_and_guess(own.test, decode="marginal")
+    if isinstance(tagger._settings().learner, Dplvm):
+        gold, guess, _ = gold_and_guess(tagger.model_, own.test, decode="marginal")
         found["marginal_accuracy"] = 100 * float((gold == guess).mean())
     return found | {"seconds": sum(line["seconds"] for line in tagger.training_log_)}
 

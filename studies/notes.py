@@ -25,6 +25,7 @@ from palmette.data.subset import split
 from palmette.evaluation.significance import Tally, mcnemar_of, randomisation, span_tally, token_tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.features.templates import parse
+from palmette.structures.chain.gold import gold_and_guess, unseen
 from studies import acronyms
 from studies.common import Cell, Record, estimator_from, markdown, mean, run_study
 
@@ -169,11 +170,11 @@ def _runs(task: str, data: Path, settings: str, words: str) -> tuple[list[Tally]
     tallies, size = [], 0
     for seed in seeds:
         tagger = trained(train, own, seed)
-        gold, guess, labels = tagger.gold_and_guess(test)
+        gold, guess, labels = gold_and_guess(tagger.model_, test)
         if are_chunk_labels(labels):
             tallies.append(span_tally(gold, guess, test.offset, ChunkTables.of(labels)))
         else:
-            new = tagger.unseen(test)
+            new = unseen(tagger.model_, test)
             known = {"all": None, "unseen": new, "seen": None if new is None else ~new}[words]
             tallies.append(token_tally(gold, guess, test.offset, known))
         with tempfile.TemporaryDirectory() as folder:
@@ -216,7 +217,7 @@ def disagreement(data: Path) -> Cell:
     guesses = []
     for own in settings:
         tagger = trained(train, own, SEEDS[0])
-        _, guess, labels = tagger.gold_and_guess(test)
+        _, guess, labels = gold_and_guess(tagger.model_, test)
         guesses.append([labels[y] for y in guess])
     return {"differ": 100 * statistics.mean(a != b for a, b in zip(*guesses, strict=True))}
 

@@ -11,12 +11,13 @@ from palmette import Tagger
 from palmette.data.corpus import Corpus
 from palmette.evaluation.significance import Tally, mcnemar, randomisation, span_tally
 from palmette.evaluation.spans import ChunkTables
+from palmette.structures.chain.gold import gold_and_guess
 from studies.common import Cell
 
 
 def kept(path: Path, tagger: Tagger, test: Corpus) -> float:
     """F of a tagger in per cent; its outcome is left in a file."""
-    gold, guess, labels = tagger.gold_and_guess(test)
+    gold, guess, labels = gold_and_guess(tagger.model_, test)
     tally = span_tally(gold, guess, test.offset, ChunkTables.of(labels))
     path.parent.mkdir(exist_ok=True)
     np.savez_compressed(path, right=gold == guess, top=tally.top, bottom=tally.bottom)

@@ -30,6 +30,7 @@ from palmette.evaluation.significance import Tally, holm, randomisation, span_ta
 from palmette.evaluation.spans import ChunkTables
 from palmette.kernels.learning.steps import LEAST
 from palmette.reports.chart_svg import Chart, Line, Panel
+from palmette.structures.chain.gold import gold_and_guess
 from palmette.structures.chain.nbest import nbest_lists
 from studies.common import (
     Cell,
@@ -150,7 +151,7 @@ def _runs(
         tagger = estimator_from(Tagger, own.features | {"passes": passes, "seed": seed} | chosen).fit_corpus(
             own.train, None
         )
-        gold, guess, labels = tagger.gold_and_guess(own.test)
+        gold, guess, labels = gold_and_guess(tagger.model_, own.test)
         scores = tagger.evaluate(own.test)
         if are_chunk_labels(labels):
             assert scores.f1 is not None

@@ -15,9 +15,10 @@ from typing import Any
 from palmette import Tagger
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.features.templates import parse
-from palmette.lab.synth import synthetic as synth
-from palmette.lab.synth.sequence_limit import sequence_limit
+from palmette.lab import synth
+from palmette.lab.synth import sequence_limit
 from palmette.reports.chart_svg import Chart, Line, Panel
+from palmette.structures.chain.gold import gold_and_guess
 from palmette.structures.chain.separation import separation
 from studies.common import (
     Cell,
@@ -77,7 +78,7 @@ def learnt(method: str, p: float, seed: int, length: int = LENGTH, states: int |
     passes = {} if "iterations" in settings else {"passes": PASSES}
     settings = {"seed": seed} | passes | settings | more
     tagger = estimator_from(Tagger, {"template": parse(TEMPLATES)} | settings).fit_corpus(train, None)
-    gold, guess, _ = tagger.gold_and_guess(test, decode="marginal" if method == "DPLVM" else "viterbi")
+    gold, guess, _ = gold_and_guess(tagger.model_, test, decode="marginal" if method == "DPLVM" else "viterbi")
     return {
         "accuracy": 100 * float((gold == guess).mean()),
         "limit": limit,

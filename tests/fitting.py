@@ -15,7 +15,7 @@ from palmette.features.templates import TemplateSet, parse
 from palmette.options.assemble import assemble
 from palmette.options.chain import ChainOptions, ChainSettings, TaggerOptions
 from palmette.structures.chain.model import ChainModel
-from palmette.training.chain.fit import fit_chain
+from palmette.training.chain.fit import fit as fit_data
 from palmette.training.chain.request import TrainRequest
 from palmette.training.result import TrainResult
 from palmette.training.trainer import shuffled
@@ -43,7 +43,8 @@ def fit(corpus: Corpus, templates: str | None, dev: Corpus | None = None, **opti
     """Train a perceptron without constraints unless others are asked for; options by their flat names."""
     wishes = {k: options.pop(k) for k in ("order", "ends", "forbidden", "resume", "checkpoint") if k in options}
     settings = ChainSettings(**assemble(ChainOptions, {"learner": "perceptron", "constraints": "none", **options}))
-    return fit_chain(corpus, dev, TrainRequest(None if templates is None else parse(templates), settings, **wishes))
+    made = None if templates is None else parse(templates)
+    return fit_data(corpus, dev, TrainRequest(made, settings, **wishes))[:2]
 
 
 def twin_of(templates: TemplateSet, n_labels: int) -> Model:

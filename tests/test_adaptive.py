@@ -127,6 +127,6 @@ def test_arow_learns_with_earlier_labels_trees_and_sentences() -> None:
     words, classes = [["good", "film"], ["bad", "film"], ["good"], ["bad"]], ["1", "0", "1", "0"]
     assert Classifier(learner="arow", passes=5).fit(words, classes).score(words, classes) == 1.0
     with pytest.raises(UsageError, match="tied_update: arow adapts to single weights"):
-        Tagger(learner="arow", states=Latent(2)).settings()
+        Tagger(learner="arow", states=Latent(2))._settings()
     with pytest.raises(UsageError, match="checkpoint=True: arow has state per weight"):
         Tagger(learner="arow").fit_corpus(corpus_from_items(X, y, mode="columns").corpus, None, checkpoint=True)

@@ -10,8 +10,7 @@ from documents import documents
 from hypothesis import given
 from strategies import few
 
-from palmette.connect.annotations.align import Alignment, aligned, corpus_of
-from palmette.connect.annotations.labelled import documents_of
+from palmette.connect.annotations.align import Alignment, aligned, corpus_of, documents_of
 from palmette.data.corpus import Corpus
 from palmette.data.document import ACCEPT, Document, TextSpan, joined_pieces
 from palmette.data.formats.labelling import Labelling, labelling_of

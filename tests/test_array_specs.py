@@ -27,18 +27,18 @@ from palmette.data.array_specs import (
     size_of,
 )
 from palmette.errors import ModelError
-from palmette.lab.hmm.serialise import load_hmm, table_specs
-from palmette.lab.lm.serialise import (
+from palmette.lab.hmm import load_hmm, table_specs
+from palmette.lab.lm.files import (
     ByOrder,
     NeverBegins,
     OneWordShorter,
-    Words,
+    StoredWords,
     WordsFirst,
     lm_sizes,
     lm_specs,
 )
-from palmette.lab.lm.serialise import load as load_lm
-from palmette.lab.lm.serialise import save as save_lm
+from palmette.lab.lm.files import load as load_lm
+from palmette.lab.lm.files import save as save_lm
 from palmette.structures.chain.array_specs import LabelCodes, chain_sizes, chain_specs, layout_of
 from palmette.structures.chain.serialise import load_chain
 from palmette.structures.latent.serialise import classifier_sizes, classifier_specs, is_averaged, load_classifier
@@ -335,11 +335,11 @@ def _no_number_as_weight(arrays: Arrays, spec: ArraySpec, rule: ActionWeights) -
     arrays[spec.name].view(np.float32)[1] = np.nan
 
 
-def _other_word(arrays: Arrays, spec: ArraySpec, rule: Words) -> None:
+def _other_word(arrays: Arrays, spec: ArraySpec, rule: StoredWords) -> None:
     arrays[spec.name][0] = ord("x")
 
 
-def _word_twice(arrays: Arrays, spec: ArraySpec, rule: Words) -> None:
+def _word_twice(arrays: Arrays, spec: ArraySpec, rule: StoredWords) -> None:
     text, offset = arrays[spec.name], arrays[rule.offset]
     lengths = np.diff(offset)
     a, b = next((a, b) for b in range(len(lengths)) for a in range(3, b) if lengths[a] == lengths[b])
@@ -372,7 +372,7 @@ DAMAGES: dict[type, list[Damage]] = {
     ByOrder: [at(0, 10**6), at(-1, 10**6), at(5, 0)],
     OneWordShorter: [at(0, 1), at(-1, -1), at(-1, 0)],
     NeverBegins: [at(1, 0.5)],
-    Words: [_other_word, _word_twice, at(0, 0xFF)],
+    StoredWords: [_other_word, _word_twice, at(0, 0xFF)],
 }
 
 

@@ -257,7 +257,7 @@ def test_the_rule_for_the_size_of_batches() -> None:
 )
 def test_learners_that_have_no_batches_say_so(options: dict, told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        Tagger(**options).settings()
+        Tagger(**options)._settings()
 
 
 def test_an_error_of_one_thread_ends_all() -> None:

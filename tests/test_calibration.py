@@ -19,11 +19,11 @@ from palmette.data.labels.schemes import spans
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.calibration import reliability, sentence_hits, span_hits
 from palmette.reports.reliability import print_reliability
+from palmette.structures.chain import calibrate
 from palmette.structures.chain.calibrate import Reliabilities, fit_temperature, reliability_on
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.posteriors import are_probabilities, confidence_of, named
 from palmette.structures.chain.temperature import with_temperature
-from palmette.training.chain import calibration
 
 # --- tables -------------------------------------------------------------------------------------------------
 
@@ -254,7 +254,7 @@ def test_development_data_without_an_error_leaves_a_model_uncalibrated(caplog) -
 
 
 def test_a_temperature_is_fitted_on_a_bounded_number_of_sentences(monkeypatch) -> None:
-    monkeypatch.setattr(calibration, "MOST_SENTENCES", 30)
+    monkeypatch.setattr(calibrate, "MOST_SENTENCES", 30)
     tagger = Tagger("chunk", passes=2).fit(*load_demo("train"), dev=load_demo("dev"))
     assert 25 <= tagger.model_.meta["calibration"]["sentences"] <= 30
 

@@ -122,9 +122,9 @@ def test_the_history(trained: Classifier) -> None:
 
 
 def test_types_where_nobody_says_them(chunker: Tagger) -> None:
-    assert Classifier().settings().types == ("T1", "T2", "T3", "T4")
-    assert Classifier(types=1).settings().types == ("",)
-    assert set(Classifier().settings(chunker.model_).types) == {y[2:] for y in chunker.labels_ if y != "O"}
+    assert Classifier()._settings().types == ("T1", "T2", "T3", "T4")
+    assert Classifier(types=1)._settings().types == ("",)
+    assert set(Classifier()._settings(chunker.model_).types) == {y[2:] for y in chunker.labels_ if y != "O"}
 
 
 def test_the_cap_is_told() -> None:
@@ -234,7 +234,7 @@ def test_the_start_is_the_chunker(chunker: Tagger) -> None:
 
 def test_the_range_of_a_model_from_zero(chunker: Tagger, caplog: pytest.LogCaptureFixture) -> None:
     """The default: the largest weight after three passes from zero, or fewer if the training has fewer."""
-    types = Classifier(init=chunker).settings(chunker.model_).types
+    types = Classifier(init=chunker)._settings(chunker.model_).types
     for passes, short, options in ((2, 2, {"estimator": "last"}), (5, 3, {}), (5, 3, {"normalise": False})):
         from_zero = Classifier(types=types, passes=short, **options).fit(*TRAIN)
         caplog.clear()

@@ -14,7 +14,7 @@ from cli_run import Cli
 from palmette import Classifier, load_demo
 from palmette.errors import UsageError
 from palmette.kernels.latent.forms import Weights
-from palmette.reports.classification import classifier_inspection, print_classifier
+from palmette.reports.classification import inspect_classifier, print_classifier
 from palmette.reports.console import OutputConsole
 
 
@@ -162,7 +162,7 @@ def test_passes_without_development_data_are_shown_beside_those_with() -> None:
     one = Classifier(passes=1, types=1).fit(*TRAIN, checkpoint=True)
     two = Classifier(passes=1, types=1).fit(*TRAIN, dev=DEV, resume=one.model_)
     out = io.StringIO()
-    print_classifier(classifier_inspection(two.model_, 1), OutputConsole(100, file=out))
+    print_classifier(inspect_classifier(two, 1), OutputConsole(100, file=out))
     rows = [line.split() for line in out.getvalue().splitlines()]
     table = rows[next(k for k, row in enumerate(rows) if row[:2] == ["pass", "updates"]) :]
     assert [row[3] for row in table[1:3]] == ["-", f"{100 * two.training_log_[1]['dev']:.2f}"]

@@ -20,7 +20,9 @@ from palmette.data import model_file
 from palmette.errors import ModelError, UsageError
 from palmette.kernels.chain.forms import Active, Data, make_trellis, no_active
 from palmette.kernels.chain.packed import PackedRows, decode_packed
+from palmette.structures.chain.gold import unseen
 from palmette.structures.chain.packed import CompactModel, packed_rows, unpacked_rows
+from palmette.structures.chain.python_data import items_of
 from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
 
 X, Y = load_demo("train")
@@ -116,8 +118,11 @@ def test_a_compact_tagger_is_saved_loaded_and_used(tmp_path: Path) -> None:
     assert again.score(DEV_X, DEV_Y) > before - 0.02
     assert [best[0][0] for best in again.nbest(DEV_X[:20], 2)] == wanted[:20]  # by unpacked weights
     assert len(again.predict_marginals(DEV_X[:1])[0]) == len(DEV_X[0])
-    unseen = [one.unseen(one._items(DEV_X).corpus).tolist() for one in (again, Tagger.load(tmp_path / "full.palm"))]
-    assert unseen[0] == unseen[1]
+    new = [
+        unseen(one.model_, items_of(one.model_, DEV_X).corpus).tolist()
+        for one in (again, Tagger.load(tmp_path / "full.palm"))
+    ]
+    assert new[0] == new[1]
     again.calibrate(DEV_X, DEV_Y)
     assert isinstance(again.model_, CompactModel)
     again.save(tmp_path / "calibrated.palm")

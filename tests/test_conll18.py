@@ -16,8 +16,7 @@ from rich.console import Console
 from split_treebanks import two_splittings
 
 from palmette.errors import DataError
-from palmette.pipeline.conll18 import PipelineScores, evaluate
-from palmette.pipeline.conllu_spans import read_spans
+from palmette.pipeline.conll18 import PipelineScores, evaluate, read_spans
 from palmette.reports.scores import print_scores
 
 TAGS = ["UPOS", "XPOS", "UFeats", "AllTags", "Lemmas"]

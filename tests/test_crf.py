@@ -18,7 +18,7 @@ from palmette import Crf, Latent, Tagger, load_demo
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.errors import DataError, UsageError
 from palmette.features.templates import parse
-from palmette.lab.synth import synthetic as synth
+from palmette.lab import synth
 from palmette.training.chain.objective import ChainObjective
 
 TEXT = "U0:%x[-1,0]\nU1:%x[0,0]\nU2:%x[0,1]\nU3:%x[-1,1]/%x[0,1]\nB\n"
@@ -205,7 +205,7 @@ def test_the_best_of_several_starts_is_kept(logged: list[str]) -> None:
     found = flat_tagger(**make, restarts=3).fit(X, y, dev=demo("test", 30))
     assert np.array_equal(found.model_.chain.weights[0].w, best.model_.chain.weights[0].w)
     with pytest.raises(UsageError, match="restarts: needs a label with several states"):
-        Tagger(states=Latent(1, restarts=2)).settings()
+        Tagger(states=Latent(1, restarts=2))._settings()
     with pytest.raises(UsageError, match="development data"):
         Tagger(states=Latent(2, restarts=2), passes=1).fit(X, y)
 

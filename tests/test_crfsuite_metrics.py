@@ -13,7 +13,7 @@ from sklearn_crfsuite import metrics as judge
 from sklearn_crfsuite import scorers as judge_scorers
 
 from palmette.crfsuite import CRF, metrics, scorers
-from palmette.crfsuite.utils import flatten
+from palmette.crfsuite.metrics import flatten
 from palmette.errors import DataError
 
 GOLD = [["B-X", "I-X"], ["O", "B-X", "B-Y"], ["O"]]

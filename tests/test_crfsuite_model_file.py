@@ -13,7 +13,7 @@ import pytest
 from crf_items import TEST, TRAIN, lists
 
 from palmette.crfsuite import CRF, load_pickle
-from palmette.crfsuite.model_resource import FileResource
+from palmette.crfsuite.estimator import FileResource
 from palmette.errors import UsageError
 
 

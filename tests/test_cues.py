@@ -16,8 +16,7 @@ from strategies import EXAMPLES
 from palmette.data.formats.sentences import parse_sentences, sentences_of
 from palmette.errors import UsageError
 from palmette.kernels.latent.bag import bag_pass, bag_scores
-from palmette.lab.cues.shallow_cues import folds, length_accuracy, shallow_cues
-from palmette.lab.cues.text import cues_text
+from palmette.lab.shallow_cues import cues_text, folds, length_accuracy, shallow_cues
 
 RATE = 0.3
 

@@ -22,7 +22,7 @@ from palmette import (
     load_demo,
     load_trees,
 )
-from palmette.lab.hmm.estimator import HMM
+from palmette.lab.hmm import HMM
 from palmette.options import declare
 from palmette.options.chain import TAGGER_LEARNERS, ChainSettings
 from palmette.options.declare import Options, option

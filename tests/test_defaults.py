@@ -17,7 +17,7 @@ from palmette.data.items import corpus_from_items
 from palmette.data.subset import held_out
 from palmette.options.automatic import HELD_OUT, LEAST_SENTENCES, MOST_LABELS, Auto, n_held_out
 from palmette.structures.chain.attribute_names import attribute_words
-from palmette.training.chain.dev_share import n_to_hold_out
+from palmette.training.chain.fit import n_to_hold_out
 
 X = [["the", "old", "man"], ["a", "boat"], ["the", "man", "sings"]]
 Y = [["D", "A", "N"], ["D", "N"], ["D", "N", "V"]]
@@ -208,12 +208,12 @@ def test_enough_data_chooses_the_number_of_passes(caplog: pytest.LogCaptureFixtu
 
 def test_when_nothing_is_held_out() -> None:
     corpus = corpus_from_items([["w"]] * MANY, [["A"], ["B"]] * (MANY // 2)).corpus
-    assert n_to_hold_out(corpus, Tagger().settings()) == MANY // 10
+    assert n_to_hold_out(corpus, Tagger()._settings()) == MANY // 10
     for params in (
         {"learner": Mira(nbest=5)}, {"learner": "perceptron"}, {"patience": 2}, {"tune_bias": True},
         {"states": Latent(2)},
     ):  # fmt: skip
-        assert n_to_hold_out(corpus, Tagger(**params).settings()) == 0
+        assert n_to_hold_out(corpus, Tagger(**params)._settings()) == 0
     seen: list[Any] = []
     Tagger(passes=1, dev_share=0).fit_corpus(corpus, None, progress=lambda *told: seen.append(told[3]))
     Tagger(passes=1).fit_corpus(corpus, None, checkpoint=True, progress=lambda *told: seen.append(told[3]))
@@ -225,7 +225,7 @@ def test_partly_known_labels_are_not_held_out(odd: Any) -> None:
     labels: list[Any] = [[f"L{k % 7}"] for k in range(MANY)]
     labels[0] = [odd]
     corpus = corpus_from_items([["w"]] * MANY, labels).corpus
-    assert n_to_hold_out(corpus, Tagger().settings()) == 0
+    assert n_to_hold_out(corpus, Tagger()._settings()) == 0
 
 
 def test_a_share_of_nothing_is_no_development_data(tmp_path: Path) -> None:

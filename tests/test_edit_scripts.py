@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette.pipeline.edit_scripts import CASINGS, applied, is_script, script_of
+from palmette.pipeline.lemmas import CASINGS, applied, is_script, script_of
 
 LETTERS = st.text(alphabet="abAB iİıIßẞéǅ:=-01", max_size=8)
 

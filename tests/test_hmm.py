@@ -22,7 +22,7 @@ from palmette.data.labels.mask import mask_from_items
 from palmette.errors import DataError, ModelError, PalmetteError, UsageError
 from palmette.features.observed import UNKNOWN, word_classes
 from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
-from palmette.lab.hmm.estimator import HMM
+from palmette.lab.hmm import HMM
 from palmette.structures.chain.serialise import load_chain
 from palmette.structures.hmm.linear import inner
 from palmette.structures.hmm.words import Vocabulary, learn_vocabulary

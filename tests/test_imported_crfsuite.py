@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from strategies import few
 
 from palmette import Crf, Latent, Tagger
-from palmette.connect.models.cqdb import string_hashes
-from palmette.connect.models.crfsuite_write import crfsuite_bytes
+from palmette.connect.crfsuite_models import crfsuite_bytes, string_hashes
 from palmette.data.corpus import bytes_of
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec

@@ -14,7 +14,7 @@ from strategies import few
 from test_imported_crfsuite import trained
 
 from palmette import Tagger
-from palmette.connect.models.crfsuite import read_crfsuite
+from palmette.connect.crfsuite_models import read_crfsuite
 from palmette.errors import DataError, ModelError
 
 GOOD = trained([[(["a", "b"], "X"), (["c"], "Y")], [(["a"], "Y"), (["d", "b"], "Z")]])

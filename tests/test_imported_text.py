@@ -18,11 +18,13 @@ from strategies import few
 
 from palmette import Tagger
 from palmette.cli import main
-from palmette.connect.models.crfpp import read_crfpp
-from palmette.connect.models.wapiti import read_wapiti
+from palmette.connect.wapiti_models import read_crfpp, read_wapiti
 from palmette.data.formats.registry import read_corpus
 from palmette.errors import ModelError, UsageError
+from palmette.structures.chain.files import spec_for
+from palmette.structures.chain.gold import gold_and_guess
 from palmette.structures.chain.posteriors import confidence_of
+from palmette.structures.chain.python_data import items_of
 
 
 def run(*arguments: object) -> None:
@@ -72,7 +74,7 @@ def test_wapiti_posteriors(corpora: Path) -> None:
     folder = corpora / "downstream"
     tagger = Tagger.load(folder / "grobid-date.wapiti")
     expected = ranked(blocks_of((folder / "wapiti-posteriors.txt").read_text()))
-    items = tagger._items(columns(folder / "grobid-date.input.txt"))
+    items = items_of(tagger.model_, columns(folder / "grobid-date.input.txt"))
     decoded = tagger.model_.decode(items.corpus, "marginal")
     sure = confidence_of(tagger.model_, items.corpus, decoded.labels).tokens
     cuts = items.corpus.offset.tolist()
@@ -271,8 +273,8 @@ def test_in_a_file_they_are_recognised(text: str, tmp_path: Path) -> None:
     tagger = Tagger.load(tmp_path / "plain")
     expected = tagger.predict([[("x",), ("y",)], [("y",)]])
     assert [[line.split()[-1] for line in block] for block in blocks_of(output)] == expected
-    corpus = read_corpus(data, tagger.spec_for(data, labelled=True))
-    assert tagger.gold_and_guess(corpus)[2][:3] == LABELS
+    corpus = read_corpus(data, spec_for(tagger.model_, data, labelled=True))
+    assert gold_and_guess(tagger.model_, corpus)[2][:3] == LABELS
 
 
 def test_wapiti_without_a_type_is_a_crf() -> None:

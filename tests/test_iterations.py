@@ -48,17 +48,17 @@ def test_so_many_iterations(learner: Any) -> None:
     states = Latent(2) if isinstance(learner, Dplvm) else "plain"
     tagger = Tagger("pos", learner=learner.replace(iterations=4), states=states).fit(X[:20], Y[:20])
     assert [row["number"] for row in tagger.training_log_] == [1, 2, 3, 4]
-    assert tagger.settings().n_passes() == 4
+    assert tagger._settings().n_passes() == 4
 
 
 def test_passes_and_iterations_are_not_mixed_up(cli: Cli) -> None:
     with pytest.raises(OptionError, match=r"has iterations, not passes: use learner=MaxEnt\(iterations=7\)"):
-        Tagger(learner="maxent", passes=7).settings()
+        Tagger(learner="maxent", passes=7)._settings()
     with pytest.raises(OptionError, match=r"learner=Crf\(iterations=3\)"):
         LinearClassifier(passes=3).fit(*load_vowels("train"))
     with pytest.raises(OptionError, match="iterations: applies to the optimiser lbfgs, not adagrad"):
         Crf(optimiser="adagrad", iterations=7)
-    assert Tagger(learner=Crf(optimiser="sgd"), passes=7).settings().n_passes() == 7
+    assert Tagger(learner=Crf(optimiser="sgd"), passes=7)._settings().n_passes() == 7
     leave_demo(cli.folder)
     ran = cli("train train.txt -o m.palm --learner crf --passes 7")
     assert (ran.code, "--passes: crf by lbfgs has iterations, not passes: use --iterations 7" in ran.err) == (2, True)
@@ -166,8 +166,8 @@ def test_train_and_inspect_tell(cli: Cli) -> None:
     assert [line.split()[0] for line in ran.err.split("\n") if line.startswith("  ")] == ["iteration", "1", "2", "3"]
     assert "; kept iteration 3; " in ran.out
     inspected = " ".join(cli.fine("inspect m.palm").split())
-    assert "training: stopped after 3 iterations without convergence" in inspected
-    assert "; kept iteration 3 " in inspected
+    assert "training stopped after 3 iterations without convergence" in inspected
+    assert "; iteration 3 of 3 kept" in inspected
     card = cli.fine("inspect m.palm --card")
     assert "| iterations | 3 |" in card
     assert "| iteration that was kept | 3 |" in card

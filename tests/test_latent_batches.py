@@ -173,16 +173,16 @@ def test_batch_learners_decode_on_threads(learner: str) -> None:
     one, two = (Classifier(learner=learner, passes=2).fit(X[:40], Y[:40], threads=threads) for threads in (1, 3))
     assert same(one.model_, two.model_)
     with pytest.raises(UsageError, match="decodes all sentences with the same weights"):
-        Classifier(learner=learner, batch_size=4).settings()
+        Classifier(learner=learner, batch_size=4)._settings()
 
 
 def test_the_rule_for_the_size_of_batches() -> None:
-    settings = Classifier().settings()
+    settings = Classifier()._settings()
     sizes = [settings.with_batch_size_for(n).batch_size for n in (4_999, 5_000, 10**7)]
     assert sizes == [None, 4, 4]
-    assert Classifier(batch_size=16).settings().with_batch_size_for(10**4).batch_size == 16
-    assert Classifier(views="all").settings().with_batch_size_for(10**7).batch_size is None
-    assert Classifier(learner="lclr").settings().with_batch_size_for(10**7).batch_size is None
+    assert Classifier(batch_size=16)._settings().with_batch_size_for(10**4).batch_size == 16
+    assert Classifier(views="all")._settings().with_batch_size_for(10**7).batch_size is None
+    assert Classifier(learner="lclr")._settings().with_batch_size_for(10**7).batch_size is None
 
 
 def test_batches_that_are_too_large_are_an_error() -> None:

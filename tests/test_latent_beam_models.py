@@ -37,7 +37,7 @@ def test_round_trip(text: str, recombine: bool, tmp_path: Path) -> None:
     tagger, words = trained(text, recombine=recombine), noisy(1)[0]
     tagger.save(tmp_path / "m.palm")
     again = Tagger.load(tmp_path / "m.palm")
-    assert again.settings().beam == Beam(4, update="max-violation", recombine=recombine)
+    assert again._settings().beam == Beam(4, update="max-violation", recombine=recombine)
     assert again.predict_scored(words) == tagger.predict_scored(words)
     assert again.nbest(words, 3) == tagger.nbest(words, 3)
     assert tagger.score(*noisy(0)) > 0.8

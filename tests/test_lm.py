@@ -19,7 +19,7 @@ from palmette.data import model_file
 from palmette.data.formats.sentences import parse_sentences
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.lab.lm.estimate import FALLBACK, discounts_of
-from palmette.lab.lm.sample import places
+from palmette.lab.lm.ngrams import places
 
 sentences = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=5), min_size=1, max_size=8)
 

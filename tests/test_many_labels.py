@@ -28,6 +28,7 @@ from palmette.structures.chain.lists import (
     without_zeros,
 )
 from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.python_data import items_of
 from palmette.training.chain import start
 
 TEMPLATES = "U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[0,1]\nB"
@@ -116,7 +117,7 @@ def test_a_listed_model_is_saved_loaded_explained_compacted_and_trained_further(
     assert again.predict(X[60:90]) == tagger.predict(X[60:90])
     assert tagger.session().tag(X[60]) == tagger.predict(X[60:61])[0]
     further = flat_tagger("chunk", passes=2, constraints="none")
-    corpus = tagger._items(X[:60], y[:60]).corpus
+    corpus = items_of(tagger.model_, X[:60], y[:60]).corpus
     further.fit_corpus(corpus, None, resume=again.model_)
     assert further.score(X[:60], y[:60]) >= tagger.score(X[:60], y[:60])
 

@@ -19,10 +19,10 @@ from palmette.options.assemble import assemble
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.options.declare import OptionError
 from palmette.training.chain.exact import LAST, Averaging
+from palmette.training.chain.fit import prepared
 from palmette.training.chain.mixing import mix_shards, shard_sentences
-from palmette.training.chain.online import start_learning
-from palmette.training.chain.prepare import prepare
 from palmette.training.chain.request import TrainRequest
+from palmette.training.chain.train import start_learning
 from palmette.training.interrupt import Interrupt
 from palmette.training.result import EpochLog
 from palmette.training.slices import Monitor
@@ -48,7 +48,7 @@ def problem_of(seed: int, order: int, **flat):
     tags = [[f"t{(int(w[1:]) + int(rng.integers(2))) % 3}" for w, _ in sentence] for sentence in words]
     settings = ChainSettings(**assemble(ChainOptions, {"constraints": "none", "seed": seed, **flat}))
     corpus = corpus_from_items(words, tags, mode="columns").corpus
-    return prepare(corpus, None, TrainRequest(parse(TEMPLATES[order]), settings))[0]
+    return prepared(corpus, TrainRequest(parse(TEMPLATES[order]), settings))
 
 
 @few(0.5)
@@ -150,11 +150,11 @@ def test_an_interrupted_pass_is_mixed_as_far_as_it_went():
 
 def test_what_is_not_mixed_is_refused():
     words, tags = [["a", "b"], ["b"]], [["x", "y"], ["y"]]
-    with pytest.raises(UsageError, match="by lbfgs sums over all sentences"):
+    with pytest.raises(UsageError, match="lbfgs sums over all sentences"):
         Tagger(learner="crf", shards=2).fit(words, tags)
     with pytest.raises(UsageError, match="3 shards of 2 sentences"):
         Tagger(learner="perceptron", shards=3).fit(words, tags)
     with pytest.raises(OptionError, match="applies to shards"):
-        Tagger(mixing="updates").settings()
+        Tagger(mixing="updates")._settings()
     with pytest.raises(UsageError, match="templates that read earlier labels"):
         Tagger(learner="perceptron", search="beam", template=parse("U0:%x[0,0]\nU1:%y[-3]"), shards=2).fit(words, tags)

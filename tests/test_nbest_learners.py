@@ -66,7 +66,7 @@ def chosen(learner: str) -> dict:
 )
 def test_what_does_not_go_together_is_told(settings: dict, told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        flat_tagger(**settings).settings()
+        flat_tagger(**settings)._settings()
 
 
 def test_spans_need_chunk_labels() -> None:
@@ -166,7 +166,7 @@ def test_train_tag_and_eval(cli: Cli, options: str) -> None:
     assert len(last_cells(cli.read("tagged.txt"))) == 80
     scores = json.loads(cli.fine("eval one.palm test.txt --json"))
     assert scores["accuracy"] > 0.93
-    assert cli.fine("inspect one.palm").startswith(f"{learner}, ")
+    assert cli.fine("inspect one.palm").split()[:2] == ["learner", learner]
 
 
 @pytest.mark.parametrize("learner", ["probperc --nbest 4", "mira --nbest 4 --cost span", "pa --pa-type PA-II"])

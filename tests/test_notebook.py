@@ -39,8 +39,8 @@ from palmette.evaluation.findings import CheckResult, FileCheck, Finding, Overla
 from palmette.evaluation.rivals import SystemOutputs, class_rivals, label_rivals, tree_rivals
 from palmette.evaluation.scores import score
 from palmette.lazy import loaded
-from palmette.reports import notebook_models
 from palmette.reports.html import HtmlConsole, html
+from palmette.reports.inspection import inspect_tagger
 from palmette.reports.markup import text_of
 from palmette.reports.notebook_explanation import explanation_html
 from palmette.reports.notebook_sentences import record_html
@@ -297,8 +297,8 @@ def test_a_model_is_one_line_elsewhere(tmp_path: Path) -> None:
 
 
 def test_records_of_models_are_plain_data(chunker: Tagger) -> None:
-    record = json.loads(json.dumps(notebook_models.tagger_record(chunker)))
-    assert notebook_models.chain_html(record) == chunker._repr_html_()
+    found = inspect_tagger(chunker, 8)
+    assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
     from palmette.reports.explanation import explanation
 
     found = chunker.explain(TIME)

@@ -68,8 +68,8 @@ def test_a_declaration_is_a_parameter() -> None:
     assert list(inspect.signature(Kitchen).parameters) == ["vessel", "cooks", "gas"]
     assert str(inspect.signature(Pot)) == "(size=3, *, colour='red')"
     made = Kitchen(cooks=2)
-    assert made.values() == {"vessel": "pot", "cooks": 2, "gas": True}
-    assert made.changed() == {"cooks": 2}
+    assert made._values() == {"vessel": "pot", "cooks": 2, "gas": True}
+    assert made._changed() == {"cooks": 2}
     with pytest.raises(TypeError, match="at most 1 arguments by position"):
         Pot(1, 2)  # type: ignore[misc]
     with pytest.raises(TypeError, match="size is given twice"):
@@ -90,7 +90,7 @@ def test_a_declaration_is_a_parameter() -> None:
 )
 def test_wrong_values(name: str, value: Any, problem: str) -> None:
     with pytest.raises(OptionError) as caught:
-        Kitchen(**{name: value}).check()
+        Kitchen(**{name: value})._check_values()
     assert str(caught.value).startswith(f"{name}: {problem}")
     assert isinstance(caught.value, ValueError)
 
@@ -137,7 +137,7 @@ def test_values_do_not_change() -> None:
 
 
 def test_settings_are_stored_with_their_variants() -> None:
-    settings = Tagger(learner=Mira(nbest=5), search=Beam(8, update="early"), passes=3).settings()
+    settings = Tagger(learner=Mira(nbest=5), search=Beam(8, update="early"), passes=3)._settings()
     stored = json.loads(json.dumps(settings.to_dict()))
     assert stored["learner"] == {
         "kind": "mira", "candidates": "beam", "nbest": 5, "aggressiveness": 0.1, "step_cap": "each", "cost": "hamming",
@@ -174,7 +174,7 @@ def test_flat_names_become_values() -> None:
 )
 def test_flat_names_of_taggers(flat: dict, params: dict) -> None:
     assert assemble(TaggerOptions, flat) == params
-    Tagger(**params).settings()
+    Tagger(**params)._settings()
 
 
 def test_options_of_other_learners_name_their_owner() -> None:
@@ -191,7 +191,7 @@ def test_options_of_other_learners_name_their_owner() -> None:
 def test_estimators_as_scikit_learn_wants_them(estimator: Any) -> None:
     made = estimator()
     assert inspect.signature(estimator).parameters.keys() == made.get_params(deep=False).keys()
-    assert made.get_params(deep=False) == estimator.__new__(estimator).values()
+    assert made.get_params(deep=False) == estimator.__new__(estimator)._values()
     copied = clone(made.set_params(**({"passes": 3} if "passes" in made.get_params() else {"order": 2})))
     assert copied is not made
     assert copied.get_params() == made.get_params()
@@ -242,10 +242,10 @@ def test_options_of_a_learner_are_set_by_their_paths() -> None:
 
 def test_learners_that_do_not_apply() -> None:
     with pytest.raises(ValueError, match=r"crf does not apply to a .*; choose one of perceptron"):
-        Parser(learner=Crf()).settings()
+        Parser(learner=Crf())._settings()
     with pytest.raises(ValueError, match="choose one of auto, perceptron"):
-        Tagger(learner="lclr").settings()
-    assert Tagger(learner=Perceptron).settings().learner == Perceptron()  # a class stands for its defaults
+        Tagger(learner="lclr")._settings()
+    assert Tagger(learner=Perceptron)._settings().learner == Perceptron()  # a class stands for its defaults
 
 
 # --- the command line ---------------------------------------------------------------------------------------
@@ -346,6 +346,6 @@ def test_all_tagger_learners_can_be_named() -> None:
 def test_counts_fit_into_what_kernels_compare_them_with() -> None:
     """A model file may ask for any number."""
     with pytest.raises(OptionError, match="min_feature_count"):
-        Tagger(min_feature_count=2**63).settings()
+        Tagger(min_feature_count=2**63)._settings()
     with pytest.raises(OptionError, match="min_count"):
-        Parser(min_count=2**63).settings()
+        Parser(min_count=2**63)._settings()

@@ -378,8 +378,8 @@ def test_when_data_is_too_large_for_memory(train: Path, monkeypatch, caplog: pyt
     assert "training out of core (out_of_core=False: in memory)" in caplog.text
     caplog.clear()
     Tagger("ngrams", learner="crf", state_features="seen").fit_file(train)
-    assert "in memory all the same: state_features looks at all data at once" in caplog.text
-    monkeypatch.setattr("palmette.training.chain.out_of_core.free_memory", lambda: 100_000)
+    assert "in memory all the same: state_features: looks at all data at once" in caplog.text
+    monkeypatch.setattr("palmette.training.chain.disk.free_memory", lambda: 100_000)
     with pytest.raises(UsageError, match=r"memory has no room .*min_count.*max_attributes"):
         Tagger(**settings, out_of_core=True).fit_file(train)
 

@@ -15,6 +15,7 @@ from palmette import Tagger, load_demo
 from palmette.serve.page.bundle import page_file
 from palmette.serve.page.report import page_records
 from palmette.serve.page.views import VIEWS
+from palmette.structures.chain.python_data import items_of
 
 TUPLES = [tuple(row) for row in ROWS]
 
@@ -350,7 +351,7 @@ def test_phones_have_no_sideways_scrolling(browser: Any, address: str, scheme: s
 def test_the_file_alone(page: Any, tmp_path: Path) -> None:
     tagger = taggers()["crf"]
     shown = {name: model for name, model in models().items() if name in ("crf", "latent")}
-    corpus = tagger._items([TUPLES], [tagger.predict([TUPLES])[0]]).corpus
+    corpus = items_of(tagger.model_, [TUPLES], [tagger.predict([TUPLES])[0]]).corpus
     records = page_records(shown, dict.fromkeys(shown, corpus), sentences=1, texts=["The house is here."])
     file = tmp_path / "report.html"
     file.write_bytes(page_file(records, "a </title> report"))

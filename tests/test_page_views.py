@@ -20,6 +20,7 @@ from palmette.serve.page.assets import ASSETS, INDEX
 from palmette.serve.page.bundle import script
 from palmette.serve.page.views import VIEWS
 from palmette.structures.chain.explain import explain
+from palmette.structures.chain.python_data import items_of, mask_of
 
 CHUNKERS = ["crf", "latent", "beam", "order2"]
 TUPLES = [tuple(row) for row in ROWS]
@@ -38,8 +39,8 @@ def test_the_best_path_is_that_of_the_library_whatever_is_fixed(name: str) -> No
     for allowed in fixed:
         record = ask(name, "trellis", rows=ROWS, allowed=allowed)
         row = [allowed.get(str(i)) for i in range(len(WORDS))]
-        corpus = tagger._items([TUPLES]).corpus
-        mask = tagger._mask([row], tagger._items([TUPLES]))
+        corpus = items_of(tagger.model_, [TUPLES]).corpus
+        mask = mask_of(tagger.model_, [row], items_of(tagger.model_, [TUPLES]))
         labels, scores = exact.tag(corpus, None, mask)
         assert [record["label_of"][h] for h in record["best"]] == labels.tolist()
         assert record["score"] == pytest.approx(float(scores[0]), rel=1e-5)
@@ -72,7 +73,10 @@ def test_a_narrower_beam_keeps_less() -> None:
 @pytest.mark.parametrize("name", CHUNKERS)
 def test_explanations_are_those_of_the_library_and_add_up(name: str) -> None:
     tagger = taggers()[name]
-    found, record = explain(tagger.model_, tagger._items([TUPLES]).corpus), ask(name, "explanation", rows=ROWS)
+    found, record = (
+        explain(tagger.model_, items_of(tagger.model_, [TUPLES]).corpus),
+        ask(name, "explanation", rows=ROWS),
+    )
     assert record["difference"] == found.difference
     assert [c["amount"] for c in record["contributions"]] == [c.amount for c in found.contributions]
     assert record["first"]["labels"] == found.first.output

@@ -201,7 +201,7 @@ def test_inspect_tells_settings_and_history(cli: Cli) -> None:
     told = cli.fine("parser inspect m.palm --templates")
     assert "beam (width 4)" in told
     assert "29 (basic)" in told
-    assert "bad updates %" in told
+    assert "bad updates, %" in told
     assert "s2.t s1.t s0.t" in told
     about = json.loads(cli.fine("parser inspect m.palm --json"))
     assert about["task"] == "parse"

@@ -243,7 +243,8 @@ def test_damaged_models_are_refused(trained: Parser, tmp_path: Path, damage: Any
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"), [({"beam": 0}, "width"), ([1], "settings"), ({"learner": []}, "learner")]
+    ("settings", "said"),
+    [({"search": {"kind": "beam", "width": 0}}, "width"), ([1], "settings"), ({"learner": []}, "learner")],
 )
 def test_a_model_with_settings_that_do_not_exist(trained: Parser, tmp_path: Path, settings: Any, said: str) -> None:
     trained.save(tmp_path / "model")

@@ -230,6 +230,6 @@ def test_parsers_learn_from_forests(learner: type) -> None:
 
 def test_forests_need_merged_states() -> None:
     with pytest.raises(UsageError, match="add merge=True"):
-        Parser(learner=Mira(candidates="forest")).settings()
+        Parser(learner=Mira(candidates="forest"))._settings()
     with pytest.raises(UsageError, match="parsers with merged states"):
-        Tagger(learner=Mira(candidates="forest")).settings()
+        Tagger(learner=Mira(candidates="forest"))._settings()

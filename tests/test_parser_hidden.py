@@ -22,7 +22,7 @@ from palmette import Parser, load_trees
 from palmette.errors import UsageError
 from palmette.options.search import Beam
 from palmette.options.tree import TreeSettings
-from palmette.reports.parser_inspection import parser_inspection
+from palmette.reports.parser_inspection import inspect_parser
 from palmette.structures.tree.model import make_grammar
 from palmette.structures.tree.templates import compile_templates
 
@@ -170,7 +170,7 @@ def test_training_uses_all_variants(tmp_path: Path) -> None:
     again.save(tmp_path / "small.palm")
     small = Parser.load(tmp_path / "small.palm")
     assert small.predict(data) == again.predict(data)
-    assert parser_inspection(small)["settings"]["variants"] == 2
+    assert inspect_parser(small).about["settings"]["variants"] == 2
 
 
 def test_it_is_resumed_exactly() -> None:
@@ -193,7 +193,7 @@ def test_what_does_not_go_together() -> None:
     ):  # fmt: skip
         with pytest.raises(UsageError, match=said):
             hidden(**options).fit(data)
-    assert hidden().settings().beam.update == "max-violation"
+    assert hidden()._settings().beam.update == "max-violation"
 
 
 def test_variants_carry_what_templates_do_not_see(tmp_path: Path) -> None:

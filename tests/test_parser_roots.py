@@ -16,7 +16,7 @@ from strategies import few
 
 from palmette import Beam, Parser
 from palmette.kernels.tree.forms import ROOT
-from palmette.reports.parser_inspection import parser_inspection
+from palmette.reports.parser_inspection import inspect_parser
 from palmette.structures.tree.nbest import best_trees
 
 PASS = 15  # sentences: 1 + 15 is a power of two, so that averages are exact
@@ -109,7 +109,7 @@ def test_a_relation_follows_from_the_word(least: int, tmp_path: Path, caplog: py
     loaded = Parser.load(tmp_path / "p.palm")
     assert loaded.model_.roots == ["frag", "root"]
     assert loaded.predict(WELL + GO) == FRAGMENTS + CLAUSES
-    assert parser_inspection(loaded)["roots"] == ["frag", "root"]
+    assert inspect_parser(loaded).about["roots"] == ["frag", "root"]
     loaded.compact()
     assert loaded.predict(WELL + GO) == FRAGMENTS + CLAUSES
 

@@ -24,7 +24,7 @@ from palmette.datasets.demo import example_files
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.pipeline import tags
 from palmette.pipeline import train as training
-from palmette.pipeline.inspection import pipeline_inspection
+from palmette.pipeline.display import inspect_pipeline
 from palmette.pipeline.split_text import gold_split
 
 TRAIN, TEST = "trees.conllu", "trees_test.conllu"
@@ -98,7 +98,7 @@ def test_what_the_treebank_lacks_is_left_out(folder: Path, logged: list[str]) ->
     assert made.components_ == ("tok", "tag", "parse")
     assert any("nothing to learn for lemma" in message for message in logged)
     assert made("We sing.").words[0].xpos == NOTHING
-    assert "XPOS" not in pipeline_inspection(made)["components"]["tag"]["finds"]
+    assert "XPOS" not in inspect_pipeline(made).about["components"]["tag"]["finds"]
 
 
 def test_a_treebank_without_heads_can_do_without_the_parser(folder: Path, cli: Cli) -> None:
@@ -192,7 +192,7 @@ def test_the_loss_of_a_smaller_model_is_measured_where_there_are_tags(monkeypatc
     for bank in (dev, parse_treebank(bare, "bare.conllu")):
         made = Pipeline(components=("tag",), passes=1).fit(load_trees("train"), bank)
     assert [one is None for one in given] == [False, True]
-    about = pipeline_inspection(made)["components"]["tag"]
+    about = inspect_pipeline(made).about["components"]["tag"]
     assert about["dev"] == {"UPOS": None, "XPOS": None, "UFeats": ANY}
 
 
@@ -368,7 +368,7 @@ def test_other_commands_say_what_to_use(cli: Cli) -> None:
     assert cli.fine("inspect en.palm") == cli.fine("pipeline inspect en.palm")
     assert cli.fine(f"eval en.palm {TEST}") == cli.fine(f"pipeline eval en.palm {TEST}")
     assert "palmette pipeline run" in cli(f"parser parse en.palm {TEST}").err
-    assert "palmette pipeline --help" in cli("compact en.palm -o x.palm").err
+    assert "palmette pipeline extract" in cli("compact en.palm -o x.palm").err
 
 
 @pytest.mark.parametrize(

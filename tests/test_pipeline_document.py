@@ -7,9 +7,8 @@ import json
 import pytest
 
 from palmette.data.formats.conllu import parse_treebank
-from palmette.pipeline.batches import BATCH, CHARACTERS, batches
-from palmette.pipeline.document import Document
-from palmette.pipeline.plain import column_lines, features, plain_sentences
+from palmette.pipeline.document import BATCH, CHARACTERS, Document, batches
+from palmette.pipeline.output import column_lines, features, plain_sentences
 from palmette.pipeline.split_text import gold_split
 
 GOLD = """\

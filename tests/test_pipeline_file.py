@@ -15,8 +15,7 @@ import pytest
 from palmette import Pipeline, load_trees
 from palmette.data import model_file
 from palmette.errors import ModelError, UsageError
-from palmette.pipeline import components
-from palmette.pipeline.file import TRAINED
+from palmette.pipeline.model import TRAINED, component_class
 
 TEXT = "It rains. She sings."
 Change = Callable[[dict[str, np.ndarray], dict[str, Any]], object]
@@ -41,7 +40,7 @@ def test_components_are_built_when_they_are_used(path: Path, monkeypatch: pytest
 
 def test_a_component_is_built_once_by_many_threads(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
-    found = components.component_class("lemma")
+    found = component_class("lemma")
     monkeypatch.setattr("palmette.pipeline.model.component_class", lambda name: built.append(name) or found)
     model = Pipeline.load(path).model_
     threads = [threading.Thread(target=model.component, args=("lemma",)) for _ in range(8)]

@@ -20,10 +20,9 @@ from palmette import Pipeline
 from palmette.data.formats.conllu import parse_treebank
 from palmette.datasets.demo import tree_text
 from palmette.errors import DataError, UsageError
-from palmette.pipeline import bundles, chains, lemmas, memo, morphology
-from palmette.pipeline.conllu_spans import read_spans
-from palmette.pipeline.split_text import gold_split
-from palmette.pipeline.white_space import without_white
+from palmette.pipeline import bundles, chains, known_words, lemmas, morphology
+from palmette.pipeline.conll18 import read_spans
+from palmette.pipeline.split_text import gold_split, without_white
 from palmette.structures.tree import kept
 
 GOOD = "The old dog sleeps. She baked two loaves of bread in the evening!"
@@ -186,8 +185,8 @@ def test_a_full_memo_starts_anew() -> None:
         asked.append(words)
         return [len(word) for word in words]
 
-    made = memo.Memo(lengths)
-    with mock.patch.object(memo, "MOST", 3):
+    made = known_words.WordMemo(lengths)
+    with mock.patch.object(known_words, "MOST", 3):
         assert made.of(["a", "bb", "a"]) == [1, 2, 1]
         assert made.of(["bb", "ccc"]) == [2, 3]
         assert made.of(["dddd", "a"]) == [4, 1]

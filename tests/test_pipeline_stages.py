@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from palmette.errors import DataError
-from palmette.pipeline.stages import Stage, run_stages
+from palmette.pipeline.train import Stage, run_stages
 from palmette.structures.training_log import Epoch
 
 

@@ -16,11 +16,11 @@ from pipeline_words import treebank
 from palmette.data.corpus import column_of_strings
 from palmette.data.treebank import Treebank
 from palmette.errors import ModelError, UsageError
-from palmette.pipeline.folds import annotated_fold, folds_of, joined_folds
 from palmette.pipeline.lemmas import Lemmas
 from palmette.pipeline.model import words_only
 from palmette.pipeline.morphology import learn_morphology, parts_of, templates_text, with_known_words
 from palmette.pipeline.tags import Tags
+from palmette.pipeline.train import annotated_fold, folds_of, joined_folds
 
 FIELDS = ("upos", "xpos", "feats")
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from palmette.data.corpus import column_of_strings
 from palmette.data.text import TextSpec
 from palmette.errors import DataError
-from palmette.pipeline.run import split_of_tokens
+from palmette.pipeline.run import split_of_tokens, text_parts, text_pieces
 from palmette.pipeline.split_text import SplitText, empty_split
-from palmette.pipeline.text_parts import text_parts, text_pieces
 
 BLOCK = 40
 

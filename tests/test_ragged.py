@@ -17,6 +17,7 @@ from palmette.data.formats.columns import ColumnParser
 from palmette.data.formats.columns_light import read_guesses
 from palmette.data.formats.registry import read_corpus, stream_corpus
 from palmette.errors import DataError, UsageError
+from palmette.structures.chain.files import spec_for
 
 PAD = FormatSpec(format="columns", ragged="pad")
 cells = st.text("abc", min_size=1, max_size=2)
@@ -135,7 +136,7 @@ def test_other_formats_and_models_do_not_have_it(tmp_path: Path) -> None:
     assert "ragged" not in tagger.model_.meta["reading"]
     with pytest.raises(DataError, match=r"a.txt:2"):
         tagger.tag_file(columns, tmp_path / "out.txt")
-    tagger.tag_file(columns, tmp_path / "out.txt", spec=tagger.spec_for(columns, PAD))
+    tagger.tag_file(columns, tmp_path / "out.txt", spec=spec_for(tagger.model_, columns, PAD))
     rows = (tmp_path / "out.txt").read_text(encoding="utf-8").splitlines()
     assert [len(row.split()) for row in rows] == [4, 4, 4, 0]
 

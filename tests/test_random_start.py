@@ -35,7 +35,7 @@ from palmette.options.assemble import assemble
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import load_chain
-from palmette.training.chain.prepare import prepare
+from palmette.training.chain.fit import prepared
 from palmette.training.chain.request import TrainRequest
 from palmette.training.chain.start import starting_weights
 
@@ -174,7 +174,7 @@ def test_the_order_of_attributes_does_not_matter(edges: str) -> None:
         settings = ChainSettings(
             **assemble(ChainOptions, {"latent": 2, "init": "all", "edge_features": edges, "constraints": "none"})
         )
-        problem, _ = prepare(column_corpus(sentences, labels), None, TrainRequest(parse(TEMPLATES[1]), settings))
+        problem = prepared(column_corpus(sentences, labels), TrainRequest(parse(TEMPLATES[1]), settings))
         chain, _, _ = starting_weights(problem)
         keys, rows = keys_of(problem.collected.feature_indexes[1]).tolist(), chain.weights[0]
         found.append({key: rows.w[rows.slot[a]].tolist() for a, key in enumerate(keys)})

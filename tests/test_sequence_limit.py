@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_synth import models, path_probabilities, sequences
 
-from palmette.lab.synth import sequence_limit as limiting
-from palmette.lab.synth import synthetic as synth
+from palmette.lab import synth
 
 
 def label_probabilities(model: synth.Model, symbols: list[int]) -> dict[tuple[int, ...], float]:
@@ -26,9 +25,9 @@ def test_the_most_probable_labels(model: synth.Model, length: int, seed: int, mo
     """Against all label sequences; with too few prefixes for a proof none is claimed."""
     drawn = synth.sample(model, 8, (1, length), np.random.default_rng(seed))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limiting, "BEAM", 1)
-        patch.setattr(limiting, "MOST_PREFIXES", most)
-        labels, proven = limiting.most_probable_labels(model, drawn.symbols, drawn.offset)
+        patch.setattr(synth, "BEAM", 1)
+        patch.setattr(synth, "MOST_PREFIXES", most)
+        labels, proven = synth.most_probable_labels(model, drawn.symbols, drawn.offset)
     assert proven.all() or most < 256
     for s, (symbols, _) in enumerate(sequences(drawn)):
         expected = label_probabilities(model, symbols)
@@ -44,9 +43,9 @@ def test_few_prefixes_are_not_always_enough() -> None:
     model = synth.ring(2, 2, emission=np.array([[0.51, 0.49], [0.5, 0.5], [0.49, 0.51], [0.5, 0.5]]), p=0.3)
     drawn = synth.sample(model, 20, 9, np.random.default_rng(3))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limiting, "MOST_PREFIXES", 2)
-        assert limiting.sequence_limit(model, drawn).unproven > 10
-    assert limiting.sequence_limit(model, drawn).unproven == 0
+        patch.setattr(synth, "MOST_PREFIXES", 2)
+        assert synth.sequence_limit(model, drawn).unproven > 10
+    assert synth.sequence_limit(model, drawn).unproven == 0
 
 
 def test_the_sequence_limit() -> None:
@@ -56,19 +55,19 @@ def test_the_sequence_limit() -> None:
     for symbols, states in sequences(drawn):
         every = label_probabilities(model, symbols)
         right.append(max(every, key=every.__getitem__) == tuple(model.label_of[states].tolist()))
-    limit = limiting.sequence_limit(model, drawn)
+    limit = synth.sequence_limit(model, drawn)
     assert (limit.sequences, limit.unproven) == (60, 0)
     assert limit.share == pytest.approx(np.mean(right))
     assert limit.error == pytest.approx(np.std(right) / np.sqrt(60))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limiting, "MOST_TOKENS", int(drawn.offset[20]))
-        assert limiting.sequence_limit(model, drawn).share == pytest.approx(np.mean(right[:20]))
+        patch.setattr(synth, "MOST_TOKENS", int(drawn.offset[20]))
+        assert synth.sequence_limit(model, drawn).share == pytest.approx(np.mean(right[:20]))
 
 
 @pytest.mark.parametrize(("length", "published"), [(8, 0.45), (20, 0.19)])
 def test_the_sequence_limit_of_the_ring(length: int, published: float) -> None:
     """By an independent estimate of the study's ring."""
     model = synth.ring()
-    limit = limiting.sequence_limit(model, synth.sample(model, 3000, length, np.random.default_rng(11)))
+    limit = synth.sequence_limit(model, synth.sample(model, 3000, length, np.random.default_rng(11)))
     assert abs(limit.share - published) < 3 * limit.error
     assert limit.unproven == 0

@@ -143,7 +143,7 @@ def test_few_and_many_sentences_have_the_labels_of_the_library(monkeypatch: pyte
     X = [[list(row) for row in sentence] for sentence in rows]
     expected = tagger.predict(X)
     for few in (0, 1_000_000):  # all together; one by one
-        monkeypatch.setattr("palmette.serve.answers.FEW", few)
+        monkeypatch.setattr("palmette.structures.chain.python_data.FEW", few)
         with client() as c:
             assert [one["labels"] for one in ask(c, "chunk", sentences=X)] == expected
 

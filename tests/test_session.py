@@ -25,6 +25,7 @@ from palmette.kernels.core.hashing import BASE, RANDOM
 from palmette.kernels.encode.sentence import NewCells, hash_cells
 from palmette.structures.chain import session as sessions
 from palmette.structures.chain import session_rooms as rooms
+from palmette.structures.chain.python_data import items_of
 from palmette.structures.chain.session import Session
 
 X, Y = load_demo("train")
@@ -52,7 +53,7 @@ def as_sets(sentences: list[Any]) -> list[Any]:
 
 def general(tagger: Tagger, sentences: list[Any]) -> tuple[list[list[str]], list[float]]:
     """Labels and scores by the general way."""
-    items = tagger._items(sentences)
+    items = items_of(tagger.model_, sentences)
     labels, scores = tagger.model_.tag(items.corpus)
     cuts = items.corpus.offset.tolist()
     names = [tagger.labels_[k] for k in labels.tolist()]

@@ -51,10 +51,10 @@ ALLOWED = {
     "lab/ablation.py": None,  # the text of `palmette compare --learners`
     "data/kinds.py": None,  # what is typed for each kind of model
     "data/model_header.py": {"--upgrade"},  # of pip
-    "connect/models/wapiti.py": {"--type"},  # of wapiti
+    "connect/wapiti_models.py": {"--type"},  # of wapiti
     "structures/chain/constraints.py": {"--to"},  # beside what Python has
     "training/chain/templates.py": {"--atoms"},  # beside what Python has
-    "training/chain/prepare.py": {"--learner"},  # beside what Python has
+    "training/chain/settle.py": {"--learner"},  # beside what Python has
     "pipeline/model.py": {"--input"},  # beside what Python has
     "pipeline/run.py": {"--input"},
     "reports/inspection.py": {"--label", "--json"},  # printed by a command

@@ -14,16 +14,22 @@ from hypothesis import strategies as st
 from palmette.data.formats.conllu import parse_treebank, read_treebank
 from palmette.data.treebank import Treebank
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.pipeline import split_blocks
-from palmette.pipeline.capitals import Capitals
-from palmette.pipeline.conllu_text import conllu_bytes
-from palmette.pipeline.layouts import paragraph_lines, relaid, sentence_lines, several_layouts, wrapped
-from palmette.pipeline.multiword import Multiword, Rule, _Affixes, rules_of
+from palmette.pipeline.multiword import AffixRule, MultiwordTokens, _Affixes, rules_of
+from palmette.pipeline.output import conllu_bytes
 from palmette.pipeline.split_text import SplitText, gold_split
-from palmette.pipeline.split_training import BIASES
-from palmette.pipeline.splitter import Splitter, sentence_f1
-from palmette.pipeline.unit_columns import GAPS, read_units
-from palmette.pipeline.units import LONGEST, UnitRule, cells_of, codes_of, learn_units
+from palmette.pipeline.splitter import (
+    BIASES,
+    MOST_CHARACTERS,
+    MOST_TOKENS,
+    Splitter,
+    paragraph_lines,
+    relaid,
+    sentence_f1,
+    sentence_lines,
+    several_layouts,
+    wrapped,
+)
+from palmette.pipeline.units import GAPS, LONGEST, Capitals, UnitRule, cells_of, codes_of, learn_units, read_units
 
 # A treebank from sentences of (token, words, space after)
 
@@ -221,8 +227,8 @@ def test_strange_texts(splitter: Splitter, text: str) -> None:
     for block in (100, 2500, 10**6):
         found = splitter.split(text, block=block)
         found.check()
-        assert (found.end - found.start).max() <= split_blocks.MOST_CHARACTERS
-        assert np.diff(found.sentence).max() <= split_blocks.MOST_TOKENS
+        assert (found.end - found.start).max() <= MOST_CHARACTERS
+        assert np.diff(found.sentence).max() <= MOST_TOKENS
 
 
 # Units, and a naive version of them
@@ -360,7 +366,7 @@ def test_rules_make_the_words_that_they_come_from(token: str, words: list[str]) 
 @given(st.lists(st.tuples(st.booleans(), st.text("abc'", max_size=3)), max_size=5), st.text("abc'", max_size=5))
 def test_tokens_with_affixes_are_found(affixes: list[tuple[bool, str]], token: str) -> None:
     """The fast test agrees with the definition: an affix beside something else."""
-    known = _Affixes(Rule(at_end, affix, ("x", "y")) for at_end, affix in affixes)
+    known = _Affixes(AffixRule(at_end, affix, ("x", "y")) for at_end, affix in affixes)
     having = [
         affix for at_end, affix in affixes
         if len(affix) < len(token) and (token.endswith(affix) if at_end else token.startswith(affix))
@@ -378,13 +384,13 @@ def test_tokens_with_affixes_are_found(affixes: list[tuple[bool, str]], token: s
     ],
 )
 def test_rules(token: str, words: list[str], end: tuple, beginning: tuple) -> None:  # type: ignore[type-arg]
-    assert rules_of(token, words) == (Rule(True, *end), Rule(False, *beginning))
-    assert Rule(True, *end).applied("x") is None
-    assert Rule(True, *end).applied(token[::-1]) is None
+    assert rules_of(token, words) == (AffixRule(True, *end), AffixRule(False, *beginning))
+    assert AffixRule(True, *end).applied("x") is None
+    assert AffixRule(True, *end).applied(token[::-1]) is None
 
 
 def test_the_dictionary_knows_other_cases() -> None:
-    known = Multiword({"zum": ("zu", "dem"), "don't": ("do", "n't")}, None)
+    known = MultiwordTokens({"zum": ("zu", "dem"), "don't": ("do", "n't")}, None)
     found = known.apart(["Zum", "ZUM", "zum", "Don't", "DON'T", "zu"])
     assert found == {
         0: ("Zu", "dem"), 1: ("ZU", "DEM"), 2: ("zu", "dem"), 3: ("Do", "n't"), 4: ("DO", "N'T"),

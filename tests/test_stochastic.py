@@ -204,7 +204,7 @@ def test_latent_states_and_partial_labels_descend_too() -> None:
 )
 def test_what_does_not_go_together_is_told(settings: dict, told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        flat_tagger(**settings).settings()
+        flat_tagger(**settings)._settings()
 
 
 def test_adagrad_has_no_checkpoint() -> None:

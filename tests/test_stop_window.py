@@ -158,7 +158,7 @@ def test_half_a_rule_is_an_error() -> None:
     with pytest.raises(PalmetteError, match="belongs to stop_window"):
         Tagger("chunk", stop_error=0.1).fit(X, Y)
     with pytest.raises(PalmetteError, match="belongs to stop_window"):
-        Parser(stop_error=0.1).settings()
+        Parser(stop_error=0.1)._settings()
     with pytest.raises(UsageError, match="stop_window"):
         Tagger("chunk", stop_window=1).fit(X, Y)
     with pytest.raises(PalmetteError, match="no effect with the learner hmm"):

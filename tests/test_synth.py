@@ -19,8 +19,7 @@ from test_startup import loaded
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError, PalmetteError, UsageError
-from palmette.lab.synth import sequence_limit as limiting
-from palmette.lab.synth import synthetic as synth
+from palmette.lab import synth
 
 STUDY = [0.91, 0.358, 0.09, 0.642]
 EMISSION = "# three states\n.7 .2 .1\n\n.1 .8 .1  # the second\n0 0 1\n"
@@ -350,7 +349,7 @@ def test_json_tells_figures_and_settings(cli: Cli) -> None:
         assert found["bayes"] == pytest.approx(synth.bayes_accuracy(model, *drawn))
         assert found["merged"] == pytest.approx(found["bayes"])  # one state a label: nothing to merge
         assert found["majority"] == synth.majority_accuracy(model, drawn.states)
-        assert found["sequence_limit"] == limiting.sequence_limit(model, drawn)._asdict()
+        assert found["sequence_limit"] == synth.sequence_limit(model, drawn)._asdict()
 
 
 @pytest.mark.parametrize(

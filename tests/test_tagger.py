@@ -18,6 +18,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cros
 from palmette import HMM, Classifier, FormatSpec, Parser, Tagger, load_demo
 from palmette.errors import DataError, UsageError
 from palmette.features.templates import parse
+from palmette.structures.chain.python_data import corpus_of
 
 X, Y = load_demo("train")
 X_TEST, Y_TEST = load_demo("test")
@@ -333,7 +334,7 @@ def test_copies_and_pickles(fitted: Tagger) -> None:
 
 
 def test_a_bias_in_evaluation(fitted: Tagger) -> None:
-    corpus = fitted._corpus(X_TEST, Y_TEST)
+    corpus = corpus_of(fitted.model_, X_TEST, Y_TEST)
     plain, eager = fitted.evaluate(corpus), fitted.evaluate(corpus, bias={"O": -5.0})
     assert plain.recall is not None
     assert sum(f.guessed for f in eager.by_type.values()) > sum(f.guessed for f in plain.by_type.values())

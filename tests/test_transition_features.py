@@ -40,7 +40,7 @@ def test_other_pairs_weigh_nothing(learner: dict[str, Any]) -> None:
     assert weighted(some) <= pairs_of(y)
     assert not weighted(every) <= pairs_of(y)
     assert len(weighted(some)) > len(pairs_of(y)) // 2
-    assert some.settings().transition_features == "seen"
+    assert some._settings().transition_features == "seen"
 
 
 def test_a_resumed_model_keeps_its_pairs() -> None:
@@ -58,4 +58,4 @@ def test_a_resumed_model_keeps_its_pairs() -> None:
 )  # fmt: skip
 def test_other_learners_refuse_it(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="transition_features"):
-        Tagger("chunk", transition_features="seen", **options).settings()
+        Tagger("chunk", transition_features="seen", **options)._settings()

@@ -18,12 +18,11 @@ from palmette import Tagger, load_demo
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
-from palmette.tuning.halving import best_of, levels, survivors
 from palmette.tuning.options import TuningOptions
+from palmette.tuning.search import best_of, levels, survivors
 from palmette.tuning.space import Space
-from palmette.tuning.trial import FULL, Level, Material, Task, Trial, run_trial
+from palmette.tuning.trial import FULL, Level, Material, Trial, TrialTask, TrialThreads, run_trial
 from palmette.tuning.tune import TuneResult, tune_corpus
-from palmette.tuning.workers import Threads
 
 SPACE = {"learner": ["perceptron", "mira"], "min_count": [1, 2], "nbest": [1, 3]}
 QUICK = "--try learner=perceptron,mira --try min_count=1,2 --try nbest=1,3 --passes 3 --features chunk"
@@ -31,8 +30,12 @@ QUICK = "--try learner=perceptron,mira --try min_count=1,2 --try nbest=1,3 --pas
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A part of the demo corpus: the tests train some 150 models."""
     folder = tmp_path_factory.mktemp("tune")
     leave_demo(folder)
+    for name, n in (("train", 120), ("dev", 25)):
+        path = folder / f"{name}.txt"
+        path.write_text("\n\n".join(path.read_text(encoding="utf-8").split("\n\n")[:n]) + "\n\n", encoding="utf-8")
     return folder
 
 
@@ -185,8 +188,8 @@ def test_survivors_are_the_best_third_and_failures_never_are() -> None:
 def test_a_share_of_the_data_learns_from_that_many_sentences(demo: Path) -> None:
     train, dev = corpora(demo)
     material = Material(train, dev, Space({}, Tagger("chunk", passes=1)))
-    part = run_trial(material, Task(1, {}, Level(0.2, 1.0)), lambda: False)
-    whole = run_trial(material, Task(1, {}, FULL), lambda: False)
+    part = run_trial(material, TrialTask(1, {}, Level(0.2, 1.0)), lambda: False)
+    whole = run_trial(material, TrialTask(1, {}, FULL), lambda: False)
     assert part.score is not None
     assert whole.score is not None
     assert part.score < whole.score
@@ -198,7 +201,7 @@ def test_minutes_limit_a_search_that_has_no_end(demo: Path, monkeypatch: pytest.
     now, brackets = [0.0], []
 
     class Watch(Counting):
-        def begins(self, level: int, n_levels: int, tasks: Sequence[Task]) -> None:
+        def begins(self, level: int, n_levels: int, tasks: Sequence[TrialTask]) -> None:
             if level == 1:
                 brackets.append([task.number for task in tasks])
 
@@ -230,8 +233,8 @@ class Counting:
         self.until = until
         self.known, self.new = 0, 0
 
-    def begins(self, level: int, n_levels: int, tasks: Sequence[Task]) -> None: ...
-    def epoch(self, task: Task, epoch: object) -> None: ...
+    def begins(self, level: int, n_levels: int, tasks: Sequence[TrialTask]) -> None: ...
+    def epoch(self, task: TrialTask, epoch: object) -> None: ...
 
     def ended(self, trial: Trial, known: bool) -> None:
         self.known, self.new = self.known + known, self.new + (not known)
@@ -343,16 +346,16 @@ def driver():
     yield from ray_driver(nodes=0)
 
 
-def material_and_tasks(demo: Path) -> tuple[Material, list[Task]]:
+def material_and_tasks(demo: Path) -> tuple[Material, list[TrialTask]]:
     material = Material(*corpora(demo), Space(SPACE, Tagger("chunk", passes=3)))
-    return material, [Task(k, settings, FULL) for k, settings in enumerate(material.space.draws(1), 1)]
+    return material, [TrialTask(k, settings, FULL) for k, settings in enumerate(material.space.draws(1), 1)]
 
 
 def scores_on_ray(demo: Path) -> tuple[dict[int, float | None], int, bool]:
     """The scores of trainings of which one is killed, the number of workers, and whether the connection was left."""
     import ray
 
-    from palmette.connect.ray_workers import RayWorkers
+    from palmette.connect.ray_cluster import RayWorkers
 
     material, tasks = material_and_tasks(demo)
     scores: dict[int, float | None] = {}
@@ -367,6 +370,6 @@ def scores_on_ray(demo: Path) -> tuple[dict[int, float | None], int, bool]:
 
 def test_a_cluster_gives_the_same_also_when_a_process_dies(demo: Path, driver: RayDriver) -> None:
     material, tasks = material_and_tasks(demo)
-    with Threads(material, 2) as threads:
+    with TrialThreads(material, 2) as threads:
         wanted = {t.number: t.score for t in threads.run(tasks, None, lambda task, epoch: None)}
     assert driver(scores_on_ray, demo) == (wanted, 2, True)

@@ -19,8 +19,7 @@ from palmette.errors import UsageError
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import as_flags
 from palmette.tuning.command import parse_tries
-from palmette.tuning.default_space import default_space
-from palmette.tuning.space import Range, Space
+from palmette.tuning.space import Space, ValueRange, default_space
 
 
 def drawn(space: Space, seed: int = 1) -> list[dict]:
@@ -80,16 +79,16 @@ def test_the_first_settings_are_the_same_however_many_are_drawn() -> None:
 
 @given(st.floats(1e-6, 10), st.floats(1.5, 1e5), st.integers(0, 1000))
 def test_numbers_of_a_range_lie_in_it(low: float, ratio: float, seed: int) -> None:
-    numbers = Range(low, low * ratio)
+    numbers = ValueRange(low, low * ratio)
     assert all(low <= numbers.draw(np.random.default_rng([seed, k])) <= low * ratio for k in range(5))
 
 
 def test_a_wide_range_is_drawn_by_its_logarithm() -> None:
     rng = np.random.default_rng(0)
-    numbers = [math.log10(Range(0.01, 100.0).draw(rng)) for _ in range(2000)]
+    numbers = [math.log10(ValueRange(0.01, 100.0).draw(rng)) for _ in range(2000)]
     assert abs(np.mean(numbers)) < 0.1
     assert abs(np.mean(np.array(numbers) < -1) - 0.25) < 0.05
-    whole = [Range(1, 5, whole=True).draw(rng) for _ in range(200)]
+    whole = [ValueRange(1, 5, whole=True).draw(rng) for _ in range(200)]
     assert set(whole) == {1, 2, 3, 4, 5}
 
 

@@ -18,8 +18,10 @@ from palmette import HMM, Classifier, LanguageModel, Parser, Tagger
 from palmette.data.corpus import column_of_strings
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
+from palmette.data.items import corpus_from_items
 from palmette.data.normal_form import doubtful, nfc
 from palmette.features.resources import read_clusters, read_lexicon
+from palmette.structures.chain.gold import unseen
 
 ACCENTS = "aé\u0301e\u0300ñn\u0303Åà\u0327ệ각ᄀ\u1100\u1161\u11a8\ufb1dя漢"
 X = [["élève", "là"], ["là", "forêt"], ["forêt", "élève"], ["été", "noël"], ["noël", "là"], ["élève", "été"]]
@@ -143,7 +145,7 @@ def test_files_come_back_as_they_were(format: str, tmp_path: Path) -> None:
 def test_unseen_words_are_those_of_nfc(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_text(nfd("élève N\nnuit N\n"))
-    found = tagger().unseen(read_corpus(path))
+    found = unseen(tagger().model_, read_corpus(path))
     assert found is not None
     assert found.tolist() == [False, True]
 
@@ -194,7 +196,7 @@ def test_the_setting_is_kept(tmp_path: Path) -> None:
 def test_a_resumed_model_stays_as_it_was() -> None:
     old = tagger(unicode="none").model_
     model = Tagger("pos", passes=1)
-    model.fit_corpus(model._corpus(nfd(X), Y), None, resume=old)
+    model.fit_corpus(corpus_from_items(nfd(X), Y).corpus, None, resume=old)
     assert model.model_.settings.unicode == "none"
     assert model.model_.encoder is old.encoder
 

@@ -45,8 +45,7 @@ def _written_again() -> str:
     import pycrfsuite
     from usaddress import MODEL_PATH
 
-    from palmette.connect.models.crfsuite import read_crfsuite
-    from palmette.connect.models.crfsuite_write import crfsuite_bytes
+    from palmette.connect.crfsuite_models import crfsuite_bytes, read_crfsuite
 
     before = Path(MODEL_PATH).read_bytes()
     after = crfsuite_bytes(read_crfsuite(before, MODEL_PATH))

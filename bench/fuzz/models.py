@@ -27,7 +27,7 @@ from palmette import (
     Pipeline,
     Tagger,
 )
-from palmette.connect.models.crfpp import read_crfpp
+from palmette.connect.wapiti_models import read_crfpp
 from palmette.data import model_file
 from palmette.data.formats.conllu import parse_treebank
 from palmette.features.templates import parse

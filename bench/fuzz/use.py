@@ -17,13 +17,16 @@ from palmette.data.items import corpus_from_items
 from palmette.data.treebank import treebank_from_sentences
 from palmette.errors import ModelError, PalmetteError
 from palmette.estimators.retag import retagged
-from palmette.pipeline.inspection import pipeline_inspection, print_pipeline_inspection
-from palmette.reports.classification import classifier_inspection, print_classifier
+from palmette.pipeline.display import inspect_pipeline
+from palmette.reports.classification import inspect_classifier, print_classifier
 from palmette.reports.console import OutputConsole
 from palmette.reports.explanation import explanation, print_explanation
-from palmette.reports.inspection import inspection, print_inspection
-from palmette.reports.parser_inspection import parser_inspection, print_parser_inspection
+from palmette.reports.inspected import print_facts
+from palmette.reports.inspection import inspect_chain, print_inspection
+from palmette.reports.parser_inspection import inspect_parser, print_parser_inspection
 from palmette.structures.chain.explain import explain
+from palmette.structures.chain.files import spec_for
+from palmette.structures.chain.python_data import items_of
 
 Step = Callable[[], object]
 INPUT = [[*sentence, ("unseen", "XX")] for sentence in SENTENCES[:2]]
@@ -76,9 +79,13 @@ def _tagger_steps(path: Path, console: Console | None) -> Iterator[Step]:
     yield lambda: _explained(tagger, X, console)
     yield lambda: _inspected(tagger, console)
     yield lambda: (repr(tagger), tagger.get_params(), tagger.states_, tagger.training_log_)
-    yield lambda: (tagger.spec_for("x.txt"), tagger.spec_for("x.conllu", labelled=True), tagger.calibrated_)
+    yield lambda: (
+        spec_for(tagger.model_, "x.txt"),
+        spec_for(tagger.model_, "x.conllu", labelled=True),
+        tagger.calibrated_,
+    )
     if console is not None:
-        yield lambda: model.tag(tagger._items(X).corpus, states=True)
+        yield lambda: model.tag(items_of(tagger.model_, X).corpus, states=True)
         yield lambda: tagger.tag_file(_written(path), path.with_suffix(".tagged"))
         yield lambda: retagged(treebank_from_sentences(INPUT), tagger)
         yield lambda: tagger.save(path.with_suffix(".saved"), prune=True, strip=True)
@@ -102,7 +109,7 @@ def _explained(tagger: Tagger, X: list[list[Any]], console: Console | None) -> N
 
 
 def _inspected(tagger: Tagger, console: Console | None) -> None:
-    about = inspection(tagger.model_, 3)
+    about = inspect_chain(tagger.model_, 3)
     json.dumps(about)
     if console is not None:
         print_inspection(about, all_labels=False, console=console)
@@ -151,9 +158,9 @@ def _parser_steps(path: Path, console: Console | None) -> Iterator[Step]:
     yield lambda: parser.predict(INPUT)
     yield lambda: parser.nbest(INPUT[:1], 3)
     yield lambda: parser.parse(INPUT[:1], beam=3)
-    yield lambda: json.dumps(parser_inspection(parser))
+    yield lambda: json.dumps(inspect_parser(parser).to_dict())
     if console is not None:
-        yield lambda: print_parser_inspection(parser_inspection(parser), True, console)
+        yield lambda: print_parser_inspection(inspect_parser(parser), True, console)
     yield lambda: (repr(parser), parser.get_params(), parser.relations_, parser.training_log_)
     yield lambda: parser.save(path.with_suffix(".saved"))
     if parser.model_.checkpoint:
@@ -173,9 +180,9 @@ def _classifier_steps(path: Path, console: Console | None) -> Iterator[Step]:
     classifier = Classifier.load(path)
     yield lambda: classifier.predict(INPUT)
     yield lambda: classifier.structures(INPUT)
-    yield lambda: json.dumps(classifier_inspection(classifier.model_, 3))
+    yield lambda: json.dumps(inspect_classifier(classifier, 3).to_dict())
     if console is not None:
-        yield lambda: print_classifier(classifier_inspection(classifier.model_, 3), console)
+        yield lambda: print_classifier(inspect_classifier(classifier, 3), console)
     yield lambda: (repr(classifier), classifier.get_params(), classifier.views_, classifier.training_log_)
     yield lambda: classifier.save(path.with_suffix(".saved"))
     if classifier.model_.checkpoint:
@@ -198,10 +205,10 @@ def _pipeline_steps(path: Path, console: Console | None) -> Iterator[Step]:
     yield lambda: pipeline(TYPED).to_conllu()
     yield lambda: [doc.to_dict() for doc in pipeline.pipe([TYPED, "", "We"], beam=1)]
     yield lambda: pipeline.annotate(INPUT)
-    yield lambda: json.dumps(pipeline_inspection(pipeline))
+    yield lambda: json.dumps(inspect_pipeline(pipeline).to_dict())
     yield lambda: (repr(pipeline), pipeline.get_params())
     if console is not None:
-        yield lambda: print_pipeline_inspection(pipeline_inspection(pipeline), console)
+        yield lambda: print_facts(inspect_pipeline(pipeline), console)
         yield lambda: _run_pipeline(pipeline, path)
         yield lambda: _resaved_pipeline(pipeline, path.with_suffix(".saved"))
 

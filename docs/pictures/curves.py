@@ -9,7 +9,7 @@ from typing import Any
 
 from palmette import Crf, Tagger, load_demo
 from palmette.reports.chart_svg import Chart, Line, Note, Panel
-from palmette.reports.inspection import inspection
+from palmette.reports.inspection import inspect_chain
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
 SEEDS = range(1, 11)
@@ -80,7 +80,7 @@ def l1_path() -> dict[str, Any]:
     left, scores = [], []
     for k, l1 in enumerate(PENALTIES):
         tagger = Tagger("chunk", learner=Crf(l1=l1, l2=0.0, iterations=400, tolerance=5e-5)).fit(X, y)
-        rows = inspection(tagger.model_, 10**6, None)["top"]
+        rows = inspect_chain(tagger.model_, 10**6, None).about["top"]
         for row in rows["B-VP"]:
             paths.setdefault(row["name"], [0.0] * len(PENALTIES))[k] = row["weight"]
         left.append(float(sum(row["weight"] != 0 for each in rows.values() for row in each)))

@@ -23,7 +23,7 @@ from palmette.data.labels.schemes import spans
 from palmette.evaluation.comparison import compare
 from palmette.evaluation.rivals import SystemLabels, SystemOutputs, label_rivals
 from palmette.evaluation.significance import Interval
-from palmette.lab.synth import synthetic
+from palmette.lab import synth
 from palmette.reports.inspection import transition_table
 from pictures.beams import cuts_record
 from pictures.curves import tagging_data
@@ -71,7 +71,7 @@ def _ring_state(name: str, colour: str, bars: list[tuple[str, float]]) -> dict[s
 
 
 def _true_ring(name: str) -> dict[str, Any]:
-    model = synthetic.ring()
+    model = synth.ring()
     colours = ["blue", "orange"]
     states = [
         _ring_state(state, colours[label], list(zip(model.names.symbols, row, strict=True)))
@@ -87,7 +87,7 @@ def ring() -> dict[str, Any]:
     return {"title": "Labels come from a ring of hidden states", "rings": [made]}
 
 
-def _sequences(model: synthetic.Model, sample: synthetic.Sample) -> tuple[list[list[str]], list[list[str]]]:
+def _sequences(model: synth.Model, sample: synth.Sample) -> tuple[list[list[str]], list[list[str]]]:
     X, y = [], []
     for a, b in zip(sample.offset[:-1].tolist(), sample.offset[1:].tolist(), strict=True):
         X.append([model.names.symbols[k] for k in sample.symbols[a:b]])
@@ -97,8 +97,8 @@ def _sequences(model: synthetic.Model, sample: synthetic.Sample) -> tuple[list[l
 
 def ring_found() -> dict[str, Any]:
     """What the states of a latent perceptron have become: the hidden states of the tokens that they are given to."""
-    model = synthetic.ring()
-    train, test = (synthetic.sample(model, 1500, 20, np.random.default_rng(seed)) for seed in (1, 2))
+    model = synth.ring()
+    train, test = (synth.sample(model, 1500, 20, np.random.default_rng(seed)) for seed in (1, 2))
     with TemporaryDirectory() as folder:
         template = Path(folder, "symbol.txt")
         template.write_text("U0:%x[0,0]\nB\n", encoding="utf-8")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from palmette.estimators.pick import pick, pick_file
     from palmette.estimators.retag import jackknife
     from palmette.estimators.tagger import Tagger
-    from palmette.lab.hmm.estimator import HMM
+    from palmette.lab.hmm import HMM
     from palmette.lab.lm.language_model import LanguageModel
     from palmette.options.learners import *  # noqa: F403
     from palmette.options.search import Beam, Viterbi
@@ -50,7 +50,7 @@ _MODULES = {
     "datasets.demo": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),
     "estimators.check": ("check",),
     "estimators.classifier": ("Classifier",),
-    "lab.hmm.estimator": ("HMM",),
+    "lab.hmm": ("HMM",),
     "lab.lm.language_model": ("LanguageModel",),
     "estimators.linear_classifier": ("LinearClassifier",),
     "estimators.parser": ("Parser",),

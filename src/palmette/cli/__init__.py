@@ -40,7 +40,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "check": ("cli.check:Check", "Look for mistakes in labelled data before training."),
         "convert": ("cli.convert:Convert", "Convert data or the model of another tool."),
         "pick": TAGGER.commands["pick"],
-        "synth": ("lab.synth.command:Synth", "Draw labelled sequences with a known best accuracy."),
+        "synth": ("lab.synth_command:Synth", "Draw labelled sequences with a known best accuracy."),
     },
     "This installation": {
         "doctor": ("cli.doctor:Doctor", "Report versions, how kernels run and what is missing."),

@@ -35,12 +35,14 @@ class Calibrate(HelperOptions, PartialOptions, ForceOptions, JsonOptions, Comman
 
     def run(self) -> None:
         from palmette.data.formats.registry import read_corpus
+        from palmette.structures.chain.calibrate import calibrated_on
         from palmette.structures.chain.files import with_columns
 
         tagger = load_tagger(self.model, self.quiet)
         corpus = read_corpus(self.data, input_spec(self, tagger, self.data, labelled=True))
         corpus = with_columns(corpus, [helper.model_ for helper in self.helpers(self.quiet)], tagger.model_)
-        found = tagger.calibrate_corpus(corpus, None if self.quiet else Watch(), partial=self.partial)
+        watch = None if self.quiet else Watch()
+        tagger.model_, found = calibrated_on(tagger.model_, corpus, watch, partial=self.partial)
         tagger.save(self.output)
         if self.json:
             print_json(found)

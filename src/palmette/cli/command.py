@@ -143,7 +143,7 @@ class _Parser:
                 raise UsageError(f"{name} is missing: {each.help}{self._hint() if len(plain) > 1 else ''}")
         made = self.command(**self.values)
         made.flat = self.flat
-        made.check()
+        made._check_values()
         return made
 
     def _flag(self, word: str, words: list[str]) -> None:

@@ -207,8 +207,10 @@ def text_spec(command: Command) -> TextSpec:
 
 def input_spec(command: Command, tagger: Tagger, data: str, *, labelled: bool = False) -> FormatSpec:
     """How to read a file for a model: as its training data, but for the options of the command line."""
+    from palmette.structures.chain.files import spec_for
+
     given = format_spec(command.params(FormatSpec))
-    return tagger.spec_for(data, given, labelled=labelled)
+    return spec_for(tagger.model_, data, given, labelled=labelled)
 
 
 def names_of(files: Sequence[str]) -> list[str]:

@@ -40,6 +40,7 @@ class Compact(HelperOptions, ForceOptions, JsonOptions, Command):
     def run(self) -> None:
         from palmette.data import model_file
         from palmette.data.formats.registry import read_corpus
+        from palmette.structures.chain.compact import compact_on
         from palmette.structures.chain.files import with_columns
 
         model_file.check_output(self.output)
@@ -48,7 +49,7 @@ class Compact(HelperOptions, ForceOptions, JsonOptions, Command):
         if self.dev is not None:
             corpus = read_corpus(self.dev, input_spec(self, tagger, self.dev, labelled=True))
             corpus = with_columns(corpus, [helper.model_ for helper in self.helpers(self.quiet)], tagger.model_)
-        report = tagger.compact_corpus(corpus, self.most_loss)
+        tagger.model_, report = compact_on(tagger.model_, corpus, self.most_loss)
         about = about_compact(report) if self.json else None
         save_and_report(tagger.save, self.model, self.output, about, lambda: log_compact(report))
 

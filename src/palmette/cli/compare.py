@@ -10,7 +10,7 @@ from palmette.lazy import loaded
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import option
 
-LEARNERS = "lab.ablation_command:compare_learners"
+LEARNERS = "lab.ablation:compare_learners"
 # Options of a tagger that hold for all learners of a comparison
 SHARED = ("dev-share", "template", "features", "passes", "order", "min-count")
 

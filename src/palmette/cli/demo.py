@@ -117,7 +117,7 @@ def _train(console: Console, kind: str, data: Path, target: str, quiet: bool) ->
     command = f"palmette train train.txt -o {kind}.palm" + (" --label 1 --columns 0" if kind == "pos" else "")
     _print_command(console, command)
     sys.stdout.flush()
-    with TrainingDisplay(tagger.settings().n_passes(), None, quiet) as display:
+    with TrainingDisplay(tagger._settings().n_passes(), None, quiet) as display:
         tagger.fit_file(data / "train.txt", spec=spec, progress=display)
     tagger.save(target)
     history = tagger.outcome_.training_log

@@ -134,16 +134,19 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, ThreadOpti
         from palmette.data.cell_texts import CellTexts
         from palmette.data.formats.columns_light import Guesses
         from palmette.data.labels.schemes import unseen_scheme
+        from palmette.structures.chain.files import TagRequest, decoded_file
+        from palmette.structures.chain.gold import certain, gold_and_guess, unseen
 
         assert self.model is not None
         assert self.data is not None
         tagger = load_tagger(self.model, self.quiet, self)
         bias = biases(self.bias)
-        corpus, guess = tagger.decoded_file(
-            self.data, spec=input_spec(self, tagger, self.data, labelled=True), add=self.helpers(self.quiet),
-            threads=self.n_threads, bias=bias, decode=self.decode,
+        request = TagRequest(
+            spec=input_spec(self, tagger, self.data, labelled=True),
+            helpers=[helper.model_ for helper in self.helpers(self.quiet)], bias=bias, decode=self.decode,
         )  # fmt: skip
-        gold, guess, labels = tagger.gold_and_guess(corpus, bias, self.partial, guess=guess)
+        corpus, guess = decoded_file(tagger.model_, self.data, request, threads=self.n_threads)
+        gold, guess, labels = gold_and_guess(tagger.model_, corpus, bias, self.partial, guess=guess)
         words = CellTexts(corpus.columns[0].ids, corpus.columns[0].types) if corpus.columns else []
         calibrated = None
         if self.calibration:
@@ -152,8 +155,10 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, ThreadOpti
 
             tables = reliability_on(tagger.model_, corpus, guess, bias)
             calibrated = Calibrated(named(tagger.model_, bias), tagger.temperature_, tables)
-        guesses = Guesses(gold, guess, corpus.offset, labels, words, tagger.certain(corpus))
-        return Tagged(self.data, guesses, tagger.unseen(corpus), calibrated, unseen_scheme(tagger.model_.scheme))
+        guesses = Guesses(gold, guess, corpus.offset, labels, words, certain(corpus))
+        return Tagged(
+            self.data, guesses, unseen(tagger.model_, corpus), calibrated, unseen_scheme(tagger.model_.scheme)
+        )
 
     def _scheme(self, tagged: Tagged) -> str | None:
         """The tag scheme: as told, as the model has it for bare labels, or as strict scores find it."""

@@ -35,7 +35,7 @@ class Inspect(JsonOptions, Command):
         if self.card and self.json:
             raise UsageError("give --card or --json, not both")
         from palmette.estimators.tagger import Tagger
-        from palmette.reports.inspection import inspection, print_inspection
+        from palmette.reports.inspection import inspect_chain, print_inspection
 
         tagger, found = Tagger.load(self.model), None
         if self.data is not None:
@@ -45,12 +45,12 @@ class Inspect(JsonOptions, Command):
             found = separation(
                 tagger.model_, read_corpus(self.data, input_spec(self, tagger, self.data, labelled=True))
             )
-        about = inspection(tagger.model_, self.top, self.label, found)
+        shown = inspect_chain(tagger.model_, self.top, self.label, found)
         if self.json:
-            print_json(about)
+            print_json(shown.to_dict())
         elif self.card:
             from palmette.reports.card import model_card
 
-            print(model_card(about, self.model), end="")
+            print(model_card(shown.to_dict(), self.model), end="")
         else:
-            print_inspection(about, all_labels=self.label is not None)
+            print_inspection(shown, all_labels=self.label is not None)

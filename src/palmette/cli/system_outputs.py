@@ -22,11 +22,13 @@ def system_outputs(
     look like what the first model reads. systems: files by name."""
     from palmette.data.formats.registry import read_corpus
     from palmette.evaluation.rivals import SystemLabels, SystemOutputs
-    from palmette.structures.chain.files import with_columns
+    from palmette.structures.chain.files import spec_for, with_columns
+    from palmette.structures.chain.gold import certain, gold_and_guess
+    from palmette.structures.chain.gold import unseen as unseen_words
 
     names, files = list(systems), list(systems.values())
     taggers = {file: load_tagger(file, quiet) for file in files if is_model(file)}
-    specs = {file: tagger.spec_for(gold, given, labelled=True) for file, tagger in taggers.items()}
+    specs = {file: spec_for(tagger.model_, gold, given, labelled=True) for file, tagger in taggers.items()}
     spec = next(iter(specs.values()), given).resolved(gold)
     base = labelled(read_corpus(gold, spec), gold)
     assert base.labels is not None
@@ -38,11 +40,11 @@ def system_outputs(
         _check_same_gold(base, corpus, file)
         if helpers and lacks_columns(tagger, corpus):
             corpus, helped = with_columns(corpus, [helper.model_ for helper in helpers], tagger.model_), True
-        ids, guess, labels = tagger.gold_and_guess(corpus)
+        ids, guess, labels = gold_and_guess(tagger.model_, corpus)
         if not guesses:
-            right, known = SystemLabels(ids, labels), tagger.certain(corpus)
+            right, known = SystemLabels(ids, labels), certain(corpus)
         guesses[file] = SystemLabels(guess, labels)
-        if unseen is None and (unseen := tagger.unseen(corpus)) is not None:
+        if unseen is None and (unseen := unseen_words(tagger.model_, corpus)) is not None:
             knower = names[files.index(file)]
     if helpers and not helped:
         raise UsageError("--with: no model lacks a column of the gold file")

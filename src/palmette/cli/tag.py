@@ -176,9 +176,11 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
 
     def _stream_spec(self, tagger: Tagger) -> FormatSpec:
         """The format without a look at the first lines, which may not have arrived."""
+        from palmette.structures.chain.files import spec_for
+
         given = FormatSpec(**self.params(FormatSpec))
         trained = (tagger.model_.meta.get("reading") or {}).get("format", "columns")
-        spec = tagger.spec_for(self.data, given if given.format != "auto" else given.replace(format=trained))
+        spec = spec_for(tagger.model_, self.data, given if given.format != "auto" else given.replace(format=trained))
         if spec.format in ANNOTATORS:
             raise UsageError(f"--stream reads sentences one by one, and {spec.format} has whole texts: give --format")
         return spec

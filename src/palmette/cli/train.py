@@ -11,7 +11,6 @@ from palmette.cli.common import forbidden_pairs, format_spec
 from palmette.cli.compact import log_compact
 from palmette.cli.compaction import MOST_LOSS
 from palmette.cli.output import exit_if_interrupted, report_training
-from palmette.cli.train_shards import in_shards
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
 from palmette.lazy import loaded
@@ -101,19 +100,20 @@ class Train(ForceOptions, JsonOptions, Command):
         tagger = self._tagger(old)
         spec = format_spec(self.params(FormatSpec))
         if old is not None:
-            spec = old.spec_for(self.data[0], spec, labelled=True)
+            from palmette.structures.chain.files import spec_for
+
+            spec = spec_for(old.model_, self.data[0], spec, labelled=True)
         silent = self.quiet or self.json
         with _display(tagger, silent) as display, self._watched(display) as progress:
             own: dict[str, Any] = {
                 "spec": spec, "resume": None if old is None else old.model_, "checkpoint": self.checkpoint,
                 "names": not self.strip, "threads": self.threads, "progress": progress,
+                "compact": MOST_LOSS if self.compact else None,
             }  # fmt: skip
-            if in_shards(self, tagger):
+            if len(self.data) > 1 or self.ray is not None:
                 tagger.fit_files(self.data, self.dev, cluster=self.ray, output=self.output, **own)
-            elif len(self.data) > 1:
-                tagger.fit_files(self.data, self.dev, compact=MOST_LOSS if self.compact else None, **own)
             else:
-                tagger.fit_file(self.data[0], self.dev, compact=MOST_LOSS if self.compact else None, **own)
+                tagger.fit_file(self.data[0], self.dev, **own)
         tagger.save(self.output, prune=self.prune, strip=self.strip)
         seconds = time.perf_counter() - begun
         report_training(tagger.outcome_, self.output, seconds, lambda: about(tagger), self.json, self.quiet)
@@ -151,13 +151,13 @@ class Train(ForceOptions, JsonOptions, Command):
 
         before = {} if old is None else old.get_params(deep=False) | dict.fromkeys(LIMITS)
         if old is not None:
-            before["learner"] = old.settings().chosen_learner.without_limit()
+            before["learner"] = old._settings().chosen_learner.without_limit()
         tagger = Tagger(**file_params(self.params(TaggerOptions, before)))
-        learner = tagger.settings().chosen_learner
+        learner = tagger._settings().chosen_learner
         if isinstance(learner, HiddenMarkov) and self.threads is not None:
             raise UsageError("--threads is for learners that pass over the data; hmm counts once")
-        if old is not None and learner.kind != old.settings().chosen_learner.kind:
-            raise UsageError(f"--resume continues with the learner of the model, {old.settings().chosen_learner.kind}")
+        if old is not None and learner.kind != old._settings().chosen_learner.kind:
+            raise UsageError(f"--resume continues with the learner of the model, {old._settings().chosen_learner.kind}")
         return tagger
 
 
@@ -185,7 +185,7 @@ def _display(tagger: Tagger, quiet: bool) -> Any:
     from palmette.reports.progress import TrainingDisplay
 
     metric = tagger.metric.replace("auto", "score")
-    return TrainingDisplay(tagger.settings().n_passes(), metric, quiet)
+    return TrainingDisplay(tagger._settings().n_passes(), metric, quiet)
 
 
 def about(tagger: Tagger) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Each input has one output of the same name (without `.gz`) in a folder, which is written whole or not at all, and beside
 it a record in `.palmette/`: the checksum of the model, the options, and size and time of the input. An output is done
 if its record says the same again; otherwise it is made anew, which is reported. Files in the folder without a record
-are somebody else's: nothing is overwritten.
+are not ours: nothing is overwritten.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from palmette.data.files import FilePath, check_apart, write_whole
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError, PalmetteError, UsageError, counted
+from palmette.structures.chain.files import spec_for
 
 logger = logging.getLogger(__name__)
 RECORDS = ".palmette"
@@ -27,7 +28,7 @@ PARQUET = (".parquet", ".arrow", ".feather")
 Progress = Callable[[int], None]  # called with the number of tokens so far
 
 
-class Job(NamedTuple):
+class BulkJob(NamedTuple):
     """What is done with every file; it travels to workers."""
 
     model: str  # a path that workers can read
@@ -43,7 +44,7 @@ class Job(NamedTuple):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-class Tagged(NamedTuple):
+class BulkResult(NamedTuple):
     """What became of the inputs."""
 
     done: int  # files tagged now
@@ -81,13 +82,13 @@ def tag_files(
     threads: int = 1,
     progress: Progress | None = None,
     **options: Any,
-) -> Tagged:
+) -> BulkResult:
     """Tag files (names or patterns) with the model of a file, each into a file of the same name in a folder.
 
     cluster: as for `Tagger.fit_files`; its workers read model and inputs, and write outputs, by the same paths.
     options: those of `Tagger.tag_file`. A file that cannot be tagged does not keep the others from it."""
     inputs, where = inputs_of(sources), os.path.abspath(os.fspath(folder))
-    job = Job(os.path.abspath(str(os.fspath(model))), _checksum(os.fspath(model)), spec, options)
+    job = BulkJob(os.path.abspath(str(os.fspath(model))), _checksum(os.fspath(model)), spec, options)
     _check_targets(inputs, where, job.model)
     os.makedirs(os.path.join(where, RECORDS), exist_ok=True)
     states = {source: _state(job, source, target_of(source, where)) for source in inputs}
@@ -107,7 +108,7 @@ def tag_files(
         done, tokens = done + 1, tokens + found
         if progress is not None:
             progress(tokens)
-    return Tagged(done, len(inputs) - len(to_do), renewed, tokens, failed)
+    return BulkResult(done, len(inputs) - len(to_do), renewed, tokens, failed)
 
 
 def _check_targets(inputs: Sequence[str], folder: str, model: str) -> None:
@@ -139,7 +140,7 @@ def _input_state(source: str) -> list[int]:
     return [found.st_size, found.st_mtime_ns]
 
 
-def _state(job: Job, source: str, target: str) -> str:
+def _state(job: BulkJob, source: str, target: str) -> str:
     """`done`, `old` (made by another model, or of another input) or `missing`."""
     if not os.path.exists(target):
         return "missing"
@@ -153,22 +154,22 @@ def _state(job: Job, source: str, target: str) -> str:
     return "done" if record == _record(job, source) else "old"
 
 
-def _record(job: Job, source: str) -> dict[str, Any]:
+def _record(job: BulkJob, source: str) -> dict[str, Any]:
     return {"job": job.key, "source": source, "input": _input_state(source)}
 
 
-def tag_one(job: Job, source: str, target: str) -> int | str:
+def tag_one(job: BulkJob, source: str, target: str) -> int | str:
     """Tag one file and write its record; the number of tokens, or which file could not be done, and why."""
     try:
         record = _record(job, source)  # of the input as it was before it was read
-        _write_record(target, record | {"unfinished": True})  # an output that is not done is not somebody else's
+        _write_record(target, record | {"unfinished": True})  # an unfinished output is one of ours
         tagger = loaded(job.model)
         if source.endswith(PARQUET):
-            from palmette.connect.arrow_tables import tag_table
+            from palmette.connect.batches import tag_table
 
             tokens = tag_table(tagger, source, target, **job.options)
         else:
-            spec = tagger.spec_for(source, job.spec)
+            spec = spec_for(tagger.model_, source, job.spec)
             tokens = tagger.tag_file(source, target, spec=spec, **job.options)
         _write_record(target, record)
         return tokens
@@ -201,7 +202,7 @@ def loaded(path: str) -> Any:
     return _loaded[key]
 
 
-def _on_threads(job: Job, sources: Sequence[str], folder: str, threads: int) -> Iterator[int | str]:
+def _on_threads(job: BulkJob, sources: Sequence[str], folder: str, threads: int) -> Iterator[int | str]:
     """What `tag_one` says of each file."""
     from palmette.data.stream import map_in_order
 
@@ -209,7 +210,7 @@ def _on_threads(job: Job, sources: Sequence[str], folder: str, threads: int) -> 
     yield from map_in_order(lambda source: tag_one(job, source, target_of(source, folder)), sources, threads)
 
 
-def _on_ray(job: Job, sources: Sequence[str], folder: str, address: str) -> Iterator[int | str]:
+def _on_ray(job: BulkJob, sources: Sequence[str], folder: str, address: str) -> Iterator[int | str]:
     """The same by tasks: a task whose worker dies is done again by another one."""
     from palmette.connect.ray_cluster import Connection
 
@@ -220,7 +221,7 @@ def _on_ray(job: Job, sources: Sequence[str], folder: str, address: str) -> Iter
         connection.close()
 
 
-def _by_tasks(ray: Any, job: Job, sources: Sequence[str], folder: str) -> Iterator[int | str]:
+def _by_tasks(ray: Any, job: BulkJob, sources: Sequence[str], folder: str) -> Iterator[int | str]:
     task = ray.remote(num_cpus=1, max_retries=3)(tag_one)
     shared, waiting = ray.put(job), list(reversed(sources))
     running: dict[Any, str] = {}

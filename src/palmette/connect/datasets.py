@@ -84,7 +84,7 @@ class Predictor:
     tagger: Tagger
     tokens: Tokens = TOKENS
     column: str = PREDICTED
-    source: Any = None  # whose features tell the names of columns of numbers
+    source: Any = None  # whose features give the names of columns of numbers
 
     def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[list[Any]]]:
         return {self.column: self.tagger.predict(_sentences(batch, self.tokens, self.source))}

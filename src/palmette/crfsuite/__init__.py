@@ -12,23 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from palmette.crfsuite import metrics, scorers
-    from palmette.crfsuite.errors import CRFSuiteError
-    from palmette.crfsuite.estimator import CRF
-    from palmette.crfsuite.item_sequence import ItemSequence
-    from palmette.crfsuite.line_trainer import LinePerIterationTrainer
-    from palmette.crfsuite.old_pickles import load_pickle
-    from palmette.crfsuite.tagger import Tagger
-    from palmette.crfsuite.trainer import BaseTrainer, Trainer
+    from palmette.crfsuite.estimator import CRF, load_pickle
+    from palmette.crfsuite.sequences import ItemSequence
+    from palmette.crfsuite.tagger import CRFSuiteError, Tagger
+    from palmette.crfsuite.trainer import BaseTrainer, LinePerIterationTrainer, Trainer
 
 CRFSUITE_VERSION = "0.12.2"  # of the CRFsuite whose behaviour this follows
 
 _HOMES = {
     "CRF": "estimator",
-    "LinePerIterationTrainer": "line_trainer",
-    "load_pickle": "old_pickles",
+    "LinePerIterationTrainer": "trainer",
+    "load_pickle": "estimator",
     "BaseTrainer": "trainer",
-    "CRFSuiteError": "errors",
-    "ItemSequence": "item_sequence",
+    "CRFSuiteError": "tagger",
+    "ItemSequence": "sequences",
     "Tagger": "tagger",
     "Trainer": "trainer",
 }

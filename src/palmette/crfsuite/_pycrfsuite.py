@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from palmette.crfsuite.errors import CRFSuiteError
-from palmette.crfsuite.item_sequence import ItemSequence
-from palmette.crfsuite.tagger import Tagger
+from palmette.crfsuite.sequences import ItemSequence
+from palmette.crfsuite.tagger import CRFSuiteError, Tagger
 from palmette.crfsuite.trainer import BaseTrainer
 
 __all__ = ["BaseTrainer", "CRFSuiteError", "ItemSequence", "Tagger"]

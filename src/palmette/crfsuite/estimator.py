@@ -9,18 +9,150 @@ needed for training and tagging; `clone`, searches, cross-validation and pipelin
 
 from __future__ import annotations
 
+import inspect
+import os
+import pickle
+import tempfile
+import weakref
 from collections.abc import Iterable
-from typing import Any, Self
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any, Self
 
 import numpy as np
 
-from palmette.crfsuite.line_trainer import LinePerIterationTrainer
-from palmette.crfsuite.model_resource import FileResource
-from palmette.crfsuite.sklearn_parameters import Parameters
+from palmette.crfsuite.metrics import flatten
 from palmette.crfsuite.tagger import Tagger
-from palmette.crfsuite.utils import flatten
+from palmette.crfsuite.trainer import LinePerIterationTrainer
 from palmette.data.files import FilePath
-from palmette.errors import DataError, not_fitted
+from palmette.errors import DataError, UsageError, not_fitted
+
+# What scikit-learn asks of an estimator, without importing it: parameters by name, as `__init__` declares them.
+#
+# As with scikit-learn's own estimators, a subclass with an `__init__` of its own has the parameters that it declares.
+
+
+class SklearnParameters:
+    """`get_params`, `set_params`, what an estimator prints, and its tags."""
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        """The names of the parameters with their defaults."""
+        named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        declared = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        return {one.name: one.default for one in declared if one.kind in named}
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted(cls._defaults())
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; with `deep` also those of parameters that have some, as `name__inner`."""
+        found: dict[str, Any] = {}
+        for name in self._get_param_names():
+            value = found[name] = getattr(self, name)
+            if deep and hasattr(value, "get_params") and not isinstance(value, type):
+                found |= {f"{name}__{inner}": one for inner, one in value.get_params().items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `name__inner` sets a parameter of a parameter."""
+        known = self._get_param_names()
+        for name in sorted(params, key=lambda name: "__" in name):
+            outer, _, inner = name.partition("__")
+            if outer not in known:
+                raise UsageError(f"{type(self).__name__} has no parameter {outer!r}; it has {', '.join(known)}")
+            if inner:
+                getattr(self, outer).set_params(**{inner: params[name]})
+            else:
+                setattr(self, outer, params[name])
+        return self
+
+    def __repr__(self) -> str:
+        changed = {name: getattr(self, name) for name, default in self._defaults().items()
+                   if getattr(self, name) is not default and getattr(self, name) != default}  # fmt: skip
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None, target_tags=TargetTags(required=True),
+            input_tags=InputTags(one_d_array=True, two_d_array=False, dict=True),
+        )  # fmt: skip
+
+
+# The file in which a `CRF` has its model: one that the user named, or a temporary one that goes with the object.
+#
+# The content of a temporary file is part of a pickle; a file with a name of its own is stored as that name.
+
+CONTENT = "__FILE_RESOURCE_DATA__"  # of a temporary file, in a pickle; the name that sklearn-crfsuite has for it
+
+
+class FileResource:
+    """`name` is the path of the file, None before there is one; `auto` says whether it is a temporary file."""
+
+    def __init__(
+        self, filename: FilePath | None = None, keep_tempfiles: bool = False, suffix: str = "", prefix: str = ""
+    ) -> None:
+        self.name = None if filename is None else os.fspath(filename)
+        self.auto = filename is None
+        self.keep_tempfiles = keep_tempfiles
+        self.suffix = suffix
+        self.prefix = prefix
+        self._removal: weakref.finalize[Any, Any] | None = None
+
+    def ensure_name(self) -> None:
+        """Make the temporary file if there is no file yet."""
+        if self.name is not None:
+            return
+        handle, self.name = tempfile.mkstemp(self.suffix, self.prefix)
+        os.close(handle)
+        if not self.keep_tempfiles:
+            self._removal = weakref.finalize(self, _remove, self.name, os.getpid())
+
+    def refresh(self) -> None:
+        """A file for a new model: another temporary file, or the named file again."""
+        self.cleanup()
+        self.ensure_name()
+
+    def cleanup(self) -> None:
+        """Remove the temporary file, unless it is to be kept, and forget its name."""
+        if not self.auto:
+            return
+        if self._removal is not None:
+            self._removal()
+            self._removal = None
+        self.name = None
+
+    @property
+    def bytes(self) -> bytes | None:
+        """The content of the file; None if there is none."""
+        return None if self.name is None else Path(self.name).read_bytes()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in vars(self).items() if name != "_removal"}
+        if self.auto:
+            state |= {"name": None, CONTENT: self.bytes}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        own = {name: state[name] for name in ("name", "auto", "keep_tempfiles", "suffix", "prefix")}
+        content = state.get(CONTENT)
+        vars(self).update(own, _removal=None)
+        if self.auto:
+            self.name = None
+        if content is not None:
+            self.ensure_name()
+            assert self.name is not None
+            Path(self.name).write_bytes(content)
+
+
+def _remove(name: str, owner: int) -> None:
+    """Remove a file, but not from a process that was forked from the one that made it."""
+    if os.getpid() == owner:
+        Path(name).unlink(missing_ok=True)
+
 
 HELD_OUT = 1  # the group of development data; -1 is none
 
@@ -44,7 +176,7 @@ NOT_OURS = ("_info_cached", "_sklearn_version")  # in a pickle of sklearn-crfsui
 TRAINER_NAMES = RENAMED | {name: name for name in SAME}
 
 
-class CRF(Parameters):
+class CRF(SklearnParameters):
     """A linear-chain CRF (or perceptron, PA, AROW) over tokens that are dicts or lists of features.
 
     Parameters that are None have the default of the algorithm; those of another algorithm must stay None.
@@ -203,7 +335,7 @@ class CRF(Parameters):
         return tagger
 
     def _about(self) -> Any:
-        """What the tagger tells about its model; None before there is one."""
+        """What the tagger reports about its model; None before training."""
         if self._info is None and self.tagger_ is not None:
             self._info = self.tagger_.info()
         return self._info
@@ -268,3 +400,35 @@ def _array(rows: list[list[Any]]) -> np.ndarray:
     for k, row in enumerate(rows):
         made[k] = row
     return made
+
+
+# Pickles of sklearn-crfsuite's estimators, read as ours: neither that package nor python-crfsuite need be there.
+#
+# As any pickle, these run code when they are read: read only those that you trust.
+
+
+# Where the classes in such a pickle are here
+_PICKLED = {
+    ("sklearn_crfsuite.estimator", "CRF"): "estimator",
+    ("sklearn_crfsuite._fileresource", "FileResource"): "estimator",
+    ("sklearn_crfsuite.trainer", "LinePerIterationTrainer"): "trainer",
+    ("pycrfsuite._logparser", "TrainLogParser"): "trainer",
+    ("pycrfsuite._logparser", "LabelScore"): "trainer",
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        home = _PICKLED.get((module, name))
+        if home is None:
+            return super().find_class(module, name)
+        return getattr(import_module(f"palmette.crfsuite.{home}"), name)
+
+
+def load_pickle(file: FilePath | IO[bytes]) -> Any:
+    """What `pickle.dump` has written, or `joblib.dump` without compression: an estimator of sklearn-crfsuite, or
+    something that holds some, with our `CRF` in its place."""
+    if isinstance(file, str | os.PathLike):
+        with open(file, "rb") as opened:
+            return _Unpickler(opened).load()
+    return _Unpickler(file).load()

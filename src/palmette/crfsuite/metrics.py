@@ -7,10 +7,18 @@ scikit-learn is imported when one is called. For spans, as conlleval and seqeval
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
-from palmette.crfsuite.utils import flatten
 from palmette.errors import DataError, counted
+
+T = TypeVar("T")
+
+
+def flatten(y: Iterable[Iterable[T]]) -> list[T]:
+    """The elements of all sequences in one list."""
+    return list(chain.from_iterable(y))
+
 
 __all__ = [
     "flat_accuracy_score",

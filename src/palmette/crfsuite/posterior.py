@@ -15,42 +15,42 @@ from palmette.structures.chain.data import ONES, allow_table
 from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.chain.session_rooms import GENERAL, GROW, VALUED, AttributeReader
 
-FIRST_ROOM = 32  # items
+FIRST_ITEMS = 32  # items
 _NONE = np.zeros(0, np.int64)
 
 
-class PosteriorRooms:
+class PosteriorsByThread:
     """A room for each thread, so that a tagger may be shared."""
 
     def __init__(self, model: ChainModel) -> None:
         self.model, self.local = model, threading.local()
 
-    def holding(self, given: tuple[bytes, int]) -> PosteriorRoom:
+    def holding(self, given: tuple[bytes, int]) -> KeptPosteriors:
         """The room of this thread with a sequence, its bytes and its size, in it."""
-        room: PosteriorRoom | None = getattr(self.local, "room", None)
+        room: KeptPosteriors | None = getattr(self.local, "room", None)
         if room is None:
-            room = self.local.room = PosteriorRoom(self.model)
+            room = self.local.room = KeptPosteriors(self.model)
         if room.given is not given:
             room.given = None
             room.read(*given)
             room.given = given
         return room
 
-    def __reduce__(self) -> tuple[type[PosteriorRooms], tuple[ChainModel]]:
+    def __reduce__(self) -> tuple[type[PosteriorsByThread], tuple[ChainModel]]:
         """Rooms are made again where they are needed."""
-        return PosteriorRooms, (self.model,)
+        return PosteriorsByThread, (self.model,)
 
 
-class PosteriorRoom:
+class KeptPosteriors:
     """The marginals of the sequence that was read last, and the probability of its labellings."""
 
     def __init__(self, model: ChainModel) -> None:
         self.given: tuple[bytes, int] | None = None
         self.model, self.reader = model, AttributeReader(model.feature_indexes[1], most_bytes=MOST_BYTES)
-        self._resize(FIRST_ROOM)
+        self._resize(FIRST_ITEMS)
 
     def _resize(self, most: int) -> None:
-        """Make room for so many items."""
+        """Grow the arrays to a number of items."""
         model, Y = self.model, len(self.model.labels)
         self.most, self.offset = most, np.array([0, most], np.int64)
         check_memory(self.offset, model.shape, None)
@@ -71,7 +71,7 @@ class PosteriorRoom:
         self.sum_allowed = [scoring.prepared_partitions(data, self.alone) for data in both]
 
     def read(self, data: bytes, size: int) -> None:
-        """Read a sequence of so many items from its bytes, and fill the marginals."""
+        """Read a sequence of `size` items from its bytes, and fill the marginals."""
         read = self._read(data, size)
         if read == GENERAL:
             read = self._read(encode((items_by_definition(data),)), size)

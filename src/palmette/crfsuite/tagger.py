@@ -4,19 +4,46 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+import struct
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from palmette.crfsuite.errors import NotOpenError, UnknownLabelError
 from palmette.crfsuite.sequences import ONE, encoded, items_by_definition, label_text, plain_items
 
 if TYPE_CHECKING:
-    from palmette.crfsuite.dump import ParsedDump
-    from palmette.crfsuite.posterior import PosteriorRoom, PosteriorRooms
+    from palmette.crfsuite.posterior import KeptPosteriors, PosteriorsByThread
     from palmette.structures.chain.model import ChainModel
     from palmette.structures.chain.session import Session
+
+# Errors of the drop-in. Where python-crfsuite raises one class and its documentation lets one expect another, both
+# catch ours.
+
+
+class CRFSuiteError(Exception):
+    """python-crfsuite's error for a training that failed, for programs that catch it. Ours say what is wrong, as
+    ValueErrors."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"error {code} of CRFsuite")
+        self.code = code
+
+
+class NotOpenError(ValueError, RuntimeError):
+    """The tagger has no model."""
+
+    def __init__(self) -> None:
+        super().__init__("the tagger is not opened: call open(name) first")
+
+
+class UnknownLabelError(ValueError, RuntimeError):
+    """The model has no such label."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__(f"the model has no label {label!r}; labels() lists them")
+
 
 MARK, HEADER = b"lCRF", 48
 Given = tuple[bytes, int]  # a sequence as bytes, since its items may change; how many they are
@@ -28,7 +55,7 @@ class Tagger:
 
     _model: ChainModel | None
     _session: Session | None
-    _rooms: PosteriorRooms | None
+    _posteriors: PosteriorsByThread | None
 
     def __new__(cls, *args: Any, **more: Any) -> Self:
         """A subclass need not call `__init__`, as with python-crfsuite."""
@@ -53,7 +80,7 @@ class Tagger:
             raise TypeError(f"value is {type(value).__name__}; expected bytes")
         if not value.startswith(MARK):
             raise ValueError(f"{source}: this is not a model of CRFsuite: it should begin with {MARK!r}")
-        from palmette.connect.models.crfsuite import read_crfsuite
+        from palmette.connect.crfsuite_models import read_crfsuite
 
         return self._use(read_crfsuite(value, source), value[:HEADER])
 
@@ -70,7 +97,7 @@ class Tagger:
         self._forget()
 
     def _forget(self) -> None:
-        self._model = self._session = self._rooms = None
+        self._model = self._session = self._posteriors = None
         self._header = b""
         self._given: Given = b"", 0
 
@@ -147,24 +174,20 @@ class Tagger:
                 raise UnknownLabelError(label_text(label))
         return number
 
-    def _sums(self, given: Given) -> PosteriorRoom:
+    def _sums(self, given: Given) -> KeptPosteriors:
         """The sums over all labellings of a sequence, made once."""
-        if self._rooms is None:
-            from palmette.crfsuite.posterior import PosteriorRooms
+        if self._posteriors is None:
+            from palmette.crfsuite.posterior import PosteriorsByThread
 
-            self._rooms = PosteriorRooms(self.model)
-        return self._rooms.holding(given)
+            self._posteriors = PosteriorsByThread(self.model)
+        return self._posteriors.holding(given)
 
     def info(self) -> ParsedDump:
         """What is in the model: header, labels, attributes, transitions and state features."""
-        from palmette.crfsuite.dump import parsed_dump
-
         return parsed_dump(self.model, self._header)
 
     def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
         """Write the model as text, to a file or to standard output."""
-        from palmette.crfsuite.dump import dump_lines
-
         lines = dump_lines(self.model, self._header)
         if filename is None:
             print("\n".join(lines))
@@ -173,3 +196,85 @@ class Tagger:
 
         with write_whole(os.fsdecode(filename)) as file:
             file.write("".join(f"{line}\n" for line in lines).encode())
+
+
+# A model as text in the form of CRFsuite's dump, and as dicts.
+
+
+# Numbers of the header of a model file after its mark, with the type between the first two
+HEADER_NAMES = (
+    "size", "version", "num_features", "num_labels", "num_attrs", "off_features", "off_labels", "off_attrs",
+    "off_labelrefs", "off_attrrefs",
+)  # fmt: skip
+
+
+class ParsedDump:
+    """The content of a model: `header` {name: text}, `labels` and `attributes` {name: number as text},
+    `transitions` {(from, to): weight} and `state_features` {(attribute, label): weight}."""
+
+    def __init__(self) -> None:
+        self.header: dict[str, str] = {}
+        self.labels: dict[str, str] = {}
+        self.attributes: dict[str, str] = {}
+        self.transitions: dict[tuple[str, str], float] = {}
+        self.state_features: dict[tuple[str, str], float] = {}
+
+
+class DumpWeights(NamedTuple):
+    """The weights of a model that are not zero."""
+
+    attributes: list[str]
+    state: tuple[list[int], list[int], list[float]]  # attribute, label, weight
+    transition: tuple[list[int], list[int], list[float]]  # from, to, weight
+
+
+def weights_of(model: ChainModel) -> DumpWeights:
+    """The weights of a model of order 1, in the order of CRFsuite's files."""
+    from palmette.connect.crfsuite_models import state_weights, transition_weights
+
+    pairs = transition_weights(model)
+    source, target = np.nonzero(pairs)
+    state = tuple(part.tolist() for part in state_weights(model))
+    names = model.names[1]
+    text, marks = names.data.tobytes(), names.offset.tolist()
+    attributes = [text[a:b].decode() for a, b in pairwise(marks)]
+    return DumpWeights(attributes, state, (source.tolist(), target.tolist(), pairs[source, target].tolist()))
+
+
+def header_of(header: bytes) -> dict[str, str]:
+    """The header of a model file as text; nothing if the model is not from one."""
+    if not header:
+        return {}
+    size, kind, *numbers = struct.unpack("<I4s9I", header[4:48])
+    shown = {"magic": header[:4].decode(), "size": str(size), "type": kind.decode()}
+    for name, number in zip(HEADER_NAMES[1:], numbers, strict=True):
+        shown[name] = f"0x{number:X}" if name.startswith("off_") else str(number)
+    return shown
+
+
+def parsed_dump(model: ChainModel, header: bytes) -> ParsedDump:
+    """The model as dicts. Weights have six decimals, as in the text."""
+    found, own = ParsedDump(), weights_of(model)
+    found.header = header_of(header)
+    found.labels = {label: str(k) for k, label in enumerate(model.labels)}
+    found.attributes = {name: str(k) for k, name in enumerate(own.attributes)}
+    labels, names = model.labels, own.attributes
+    found.transitions = {(labels[a], labels[b]): float(f"{w:f}") for a, b, w in zip(*own.transition, strict=True)}
+    found.state_features = {(names[a], labels[y]): float(f"{w:f}") for a, y, w in zip(*own.state, strict=True)}
+    return found
+
+
+def dump_lines(model: ChainModel, header: bytes) -> Iterator[str]:
+    """The lines of the text."""
+    own, labels = weights_of(model), model.labels
+    yield "FILEHEADER = {"
+    yield from (f"  {name}: {value}" for name, value in header_of(header).items())
+    yield from ("}", "", "LABELS = {")
+    yield from (f"  {k:5d}: {label}" for k, label in enumerate(labels))
+    yield from ("}", "", "ATTRIBUTES = {")
+    yield from (f"  {k:5d}: {name}" for k, name in enumerate(own.attributes))
+    yield from ("}", "", "TRANSITIONS = {")
+    yield from (f"  (1) {labels[a]} --> {labels[b]}: {w:f}" for a, b, w in zip(*own.transition, strict=True))
+    yield from ("}", "", "STATE_FEATURES = {")
+    yield from (f"  (0) {own.attributes[a]} --> {labels[y]}: {w:f}" for a, y, w in zip(*own.state, strict=True))
+    yield from ("}", "")

@@ -24,6 +24,7 @@ class Kind(NamedTuple):
     task: str | None  # in model files; None: its models are files of another kind
     words: str  # with its article
     estimator: str
+    inspect: str  # the function from an estimator to an Inspection
     about: str  # the group of commands in a line
     commands: Mapping[str, tuple[str, str]]  # verb: the class, and a line of help
     spelled: Mapping[str, str] = {}  # verb: the word in the group, where it is another
@@ -47,7 +48,8 @@ class Kind(NamedTuple):
 
 
 TAGGER = Kind(
-    "tagger", "chain", "a tagger", "estimators.tagger:Tagger", "Taggers and other models of label sequences.",
+    "tagger", "chain", "a tagger", "estimators.tagger:Tagger", "reports.inspection:inspect_tagger",
+    "Taggers and other models of label sequences.",
     {
         "train": ("cli.train:Train", "Train a model: a tagger, or with --task another kind."),
         "tag": ("cli.tag:Tag", "Tag, parse or classify a file, standard input or a text."),
@@ -65,7 +67,8 @@ TAGGER = Kind(
 _LABELS = "it is about labels of tokens, and only taggers have them"
 
 PARSER = Kind(
-    "parser", "parse", "a parser", "estimators.parser:Parser", "Dependency parsers.",
+    "parser", "parse", "a parser", "estimators.parser:Parser", "reports.parser_inspection:inspect_parser",
+    "Dependency parsers.",
     {
         "train": ("cli.parser.train:TrainParser", "Train a dependency parser from a treebank."),
         "tag": ("cli.parser.parse:Parse", "Parse a file, standard input or a typed sentence."),
@@ -84,14 +87,16 @@ PARSER = Kind(
     },
 )  # fmt: skip
 CLASSIFIER = Kind(
-    "classifier", "classify", "a classifier", "estimators.classifier:Classifier", "Sentence classifiers.",
+    "classifier", "classify", "a classifier", "estimators.classifier:Classifier",
+    "reports.classification:inspect_classifier",
+    "Sentence classifiers.",
     {
         "train": ("cli.classifier.train:TrainClassifier", "Train a classifier of sentences."),
         "tag": ("cli.classifier.classify:Classify", "Classify sentences of a file or standard input."),
         "eval": ("cli.classifier.eval:EvalClassifier", "Score a classifier on labelled sentences."),
         "inspect": ("cli.classifier.inspect:InspectClassifier", "Show a classifier: settings, strongest weights."),
         "compare": ("cli.classifier.compare:CompareClassifiers", "Compare classifiers, with significance tests."),
-        "cues": ("lab.cues.command:Cues", "Check two corpora for cues: vocabulary, length, overlap."),
+        "cues": ("lab.commands:Cues", "Check two corpora for cues: vocabulary, length, overlap."),
     },
     {"tag": "classify"},
     {
@@ -105,14 +110,15 @@ CLASSIFIER = Kind(
 _PARTS = "take a component out with `palmette pipeline extract` and give that model"
 
 PIPELINE = Kind(
-    "pipeline", "pipeline", "a pipeline", "pipeline.pipeline:Pipeline", "Language pipelines, text to trees.",
+    "pipeline", "pipeline", "a pipeline", "pipeline.pipeline:Pipeline", "pipeline.display:inspect_pipeline",
+    "Language pipelines, text to trees.",
     {
-        "train": ("pipeline.commands.train:TrainPipeline", "Train a pipeline from a treebank: text in, trees out."),
-        "tag": ("pipeline.commands.run:RunPipeline", "Run a text through a pipeline: words, tags, lemmas, trees."),
-        "eval": ("pipeline.commands.eval:EvalPipeline", "Score a pipeline by the metrics of CoNLL 2018."),
-        "inspect": ("pipeline.commands.inspect:InspectPipeline", "Show a pipeline: components, scores, settings."),
-        "extract": ("pipeline.commands.extract:ExtractComponent", "Take components out into a model file."),
-        "replace": ("pipeline.commands.replace:ReplaceComponent", "Put a component of another model in."),
+        "train": ("pipeline.commands:TrainPipeline", "Train a pipeline from a treebank: text in, trees out."),
+        "tag": ("pipeline.commands:RunPipeline", "Run a text through a pipeline: words, tags, lemmas, trees."),
+        "eval": ("pipeline.commands:EvalPipeline", "Score a pipeline by the metrics of CoNLL 2018."),
+        "inspect": ("pipeline.commands:InspectPipeline", "Show a pipeline: components, scores, settings."),
+        "extract": ("pipeline.commands:ExtractComponent", "Take components out into a model file."),
+        "replace": ("pipeline.commands:ReplaceComponent", "Put a component of another model in."),
     },
     {"tag": "run"},
     {
@@ -125,12 +131,14 @@ PIPELINE = Kind(
 _TEXTS = "a language model says how probable a text is; use `palmette eval` and `palmette lm sample`"
 
 LANGUAGE_MODEL = Kind(
-    "lm", "lm", "a language model", "lab.lm.language_model:LanguageModel", "N-gram language models.",
+    "lm", "lm", "a language model", "lab.lm.language_model:LanguageModel",
+    "lab.lm.language_model:inspect_language_model",
+    "N-gram language models.",
     {
-        "train": ("lab.lm.commands:TrainLanguageModel", "Train an n-gram language model from sentences."),
-        "eval": ("lab.lm.commands:ScoreText", "Score text with a language model."),
-        "inspect": ("lab.lm.commands:InspectLanguageModel", "Show a language model: sizes and discounts."),
-        "sample": ("lab.lm.commands:Sample", "Draw sentences from a language model."),
+        "train": ("lab.commands:TrainLanguageModel", "Train an n-gram language model from sentences."),
+        "eval": ("lab.commands:ScoreText", "Score text with a language model."),
+        "inspect": ("lab.commands:InspectLanguageModel", "Show a language model: sizes and discounts."),
+        "sample": ("lab.commands:SampleText", "Draw sentences from a language model."),
     },
     {"eval": "score"},
     {
@@ -140,10 +148,11 @@ LANGUAGE_MODEL = Kind(
     },
 )  # fmt: skip
 HMM = Kind(
-    "hmm", None, "a hidden Markov model", "lab.hmm.estimator:HMM", "Tables of hidden Markov models.",
+    "hmm", None, "a hidden Markov model", "lab.hmm:HMM", "reports.inspection:inspect_tagger",
+    "Tables of hidden Markov models.",
     {
-        "train": ("lab.hmm.commands:CountTables", "Count the tables of a hidden Markov model, as JSON."),
-        "model": ("lab.hmm.commands:MakeModel", "Make a model file, which is a tagger, from such tables."),
+        "train": ("lab.commands:CountTables", "Count the tables of a hidden Markov model, as JSON."),
+        "model": ("lab.commands:MakeModel", "Make a model file, which is a tagger, from such tables."),
     },
     {"train": "count"},
     dict.fromkeys(VERBS[1:], "make a tagger of its tables by `palmette hmm model`, and give that model"),

@@ -39,12 +39,12 @@ class Estimator(Options):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with `deep` also those of a learner, search or state space, as `learner__nbest`."""
-        found = self.values()
+        found = self._values()
         if deep:
             for name, option in self.__options__.items():
                 if option.variants is not None:
                     inner = option.variant(found[name])
-                    found |= {f"{name}__{key}": value for key, value in inner.values().items()}
+                    found |= {f"{name}__{key}": value for key, value in inner._values().items()}
         return found
 
     def set_params(self, **params: Any) -> Self:

@@ -56,11 +56,11 @@ class Classifier(ClassifierOptions, Estimator):
     Parameters are declared options; `palmette classifier train --help` and the reference pages explain all of them.
     """
 
-    _repr_html_ = drawn_by("reports.notebook_models:classifier")
+    _repr_html_ = drawn_by("reports.notebook_models:model")
 
-    def settings(self, chunker: ChainModel | None = None) -> LatentSettings:
+    def _settings(self, chunker: ChainModel | None = None) -> LatentSettings:
         """The options of learning, checked, every variant as a value."""
-        self.check()
+        self._check_values()
         values = {name: getattr(self, name) for name in LatentSettings.__options__}
         if chunker is not None:
             if self.types is not None:
@@ -93,7 +93,7 @@ class Classifier(ClassifierOptions, Estimator):
         the attributes' names, for `inspect`. resume: the `model_` of a classifier, which is trained further.
         checkpoint: keep what an exact resumption needs. threads: default all cores; the model is the same for any
         number. verbose: print a line per pass."""
-        self.settings(self._chunker())  # wrong parameters are reported before any data is read
+        self._settings(self._chunker())  # wrong parameters are reported before any data is read
         if resume is not None and positive is None:
             positive = resume.classes[1]
         if dev is not None and len(dev) != 2:
@@ -138,7 +138,7 @@ class Classifier(ClassifierOptions, Estimator):
             before = ", ".join(resume.classes)
             raise OptionError("resume", f"the classes are {', '.join(classes)}, and {before} in the model")
         encoder = self._encoder(len(corpus.columns)) if resume is None else resume.encoder
-        settings = self.settings(chunker)
+        settings = self._settings(chunker)
         warn_of_same_labels(classes, "classes")
         size = None if self.init_range == "auto" else float(self.init_range)
         self.outcome_: TrainResult

@@ -45,7 +45,7 @@ class LinearClassifier(TrainingOptions, Estimator):
     estimator: str = option(default="auto", choices=ESTIMATORS, help="Which weights come out of the training.")
 
     _width: int | None = None  # of rows of numbers
-    _repr_html_ = drawn_by("reports.notebook_models:linear_classifier")
+    _repr_html_ = drawn_by("reports.notebook_models:model")
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
@@ -69,7 +69,7 @@ class LinearClassifier(TrainingOptions, Estimator):
 
         sample_weight: a number per row that scales its updates. dev: a pair (X, y) of development data that chooses the
         pass. verbose: print a line per pass, or per iteration of L-BFGS."""
-        self.check()
+        self._check_values()
         self._width = None
         rows, labels = self._labelled(X, y)
         self.classes_ = np.unique(labels)

@@ -53,11 +53,11 @@ class Parser(ParserOptions, Estimator):
     Parameters are declared options; `palmette parser train --help` and the reference pages explain all of them.
     """
 
-    _repr_html_ = drawn_by("reports.notebook_models:parser")
+    _repr_html_ = drawn_by("reports.notebook_models:model")
 
-    def settings(self) -> TreeSettings:
+    def _settings(self) -> TreeSettings:
         """The options of learning, checked, every variant as a value."""
-        self.check()
+        self._check_values()
         return TreeSettings(**{name: getattr(self, name) for name in TreeSettings.__options__})
 
     # Training
@@ -82,7 +82,7 @@ class Parser(ParserOptions, Estimator):
         resume: the `model_` of a parser, which is trained further with its own templates; new relations are added.
         checkpoint: keep in the model what `resume` needs to continue exactly. threads: default all cores; the model is
         the same for any number. verbose: print a line per pass."""
-        settings = self.settings()
+        settings = self._settings()
         if resume is not None and settings.chosen_learner.kind != resume.settings.chosen_learner.kind:
             raise OptionError("learner", f"training continues with {resume.settings.chosen_learner.kind}")
         if dev is None and self.patience is not None:
@@ -117,7 +117,7 @@ class Parser(ParserOptions, Estimator):
     ) -> Parser:  # fmt: skip
         """Learn from a CoNLL-U file; `options` as for `fit`. skip_bad: leave out sentences that are not trees. spec:
         the encoding of the files."""
-        self.settings()  # wrong parameters are reported before any file is read
+        self._settings()  # wrong parameters are reported before any file is read
         treebank = read_treebank(path, skip_bad=skip_bad, spec=spec)
         held_out = None if dev is None else read_treebank(dev, skip_bad=skip_bad, spec=spec)
         return self.fit(treebank, dev=held_out, **options)
@@ -302,7 +302,7 @@ class Parser(ParserOptions, Estimator):
         """The width of the beam: as in training, or as given."""
         if beam is not None:
             return Beam(beam).width
-        return self.search.width if isinstance(self.search, Beam) else self.settings().beam.width
+        return self.search.width if isinstance(self.search, Beam) else self._settings().beam.width
 
 
 def _treebank(sentences: Sentences) -> Treebank:

@@ -36,10 +36,11 @@ from palmette.estimators.tagger import Tagger
 from palmette.evaluation.data_view import DataView, mixed
 from palmette.options.declare import OptionError
 from palmette.options.uncertainty import MEASURES
-from palmette.structures.chain.files import with_columns
+from palmette.structures.chain.files import spec_for, with_columns
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.nbest import nbest_lists
 from palmette.structures.chain.posteriors import confidence_of, log_posterior
+from palmette.structures.chain.python_data import mode_of
 
 logger = logging.getLogger(__name__)
 
@@ -140,9 +141,9 @@ def pick(
     """The sentences of X that are most worth annotating, best first; `exclude` are sentences that are annotated."""
     _check(n, diversity)
     tagger._fitted()
-    items, known, pool = corpus_from_items(X, mode=tagger._mode()), Pool(), Pool()
+    items, known, pool = corpus_from_items(X, mode=mode_of(tagger.model_)), Pool(), Pool()
     pool.add(items.corpus, uncertainties(tagger.model_, items.corpus, by))
-    annotated = corpus_from_items(exclude, mode=tagger._mode()).corpus
+    annotated = corpus_from_items(exclude, mode=mode_of(tagger.model_)).corpus
     known.add(annotated, np.zeros(annotated.n_sentences))
     return [found._replace(sentence=int(items.places[found.sentence])) for found in pool.pick(n, diversity, known)]
 
@@ -169,7 +170,7 @@ def pick_file(
     request = PickRequest(n=n, **options)
     check_apart([target], [source, *request.exclude])
     _check(n, request.diversity)
-    spec = tagger.spec_for(source, request.spec).resolved(source)
+    spec = spec_for(tagger.model_, source, request.spec).resolved(source)
     known, pool, texts = _excluded(tagger, request), Pool(), []
     helpers = [helper.model_ for helper in request.add]
     n_tokens = 0
@@ -195,7 +196,7 @@ def pick_file(
 def _excluded(tagger: Tagger, request: PickRequest) -> Pool:
     known = Pool()
     for path in request.exclude:
-        for corpus in stream_corpus(path, tagger.spec_for(path, request.spec)):
+        for corpus in stream_corpus(path, spec_for(tagger.model_, path, request.spec)):
             known.add(corpus, np.zeros(corpus.n_sentences))
     return known
 

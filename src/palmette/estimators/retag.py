@@ -126,7 +126,7 @@ def trained_tagger(
     if treebank.column(_checked(field)).types == [NOTHING]:
         raise UsageError(f"there is no {field} to learn: every cell of it is {NOTHING!r}")
     learner = Tagger(features=features, passes=passes, seed=seed, **{"learner": "perceptron"} | tagger)
-    chosen = learner.settings().chosen_learner
+    chosen = learner._settings().chosen_learner
     if passes is None and not chosen.full_batch and "passes" not in chosen.unused:
         learner.set_params(passes=PASSES)
     return learner.fit_corpus(_labelled(treebank, field), None, names=False)

@@ -3,61 +3,59 @@
     tagger = Tagger("ner", learner=Mira(nbest=5, cost="span"), search=Beam(8, update="early"))
     tagger.fit(sentences, tags).predict([["Time", "flies"]])
 
-The command line is built on this class.
+A method makes one call: of a function over the model, in `structures/chain`, or of `training/chain/files.py`. The
+command line is built on this class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+import os
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
-from palmette.data.labels.mask import known_gold, label_names
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.numbers import label_numbers
-from palmette.data.labels.partial import mark_partial_labels
-from palmette.data.labels.schemes import unseen_scheme
-from palmette.errors import DataError, UsageError
+from palmette.display import drawn_by
+from palmette.errors import UsageError
 from palmette.estimators.base import Estimator, PerSentence
-from palmette.estimators.tagger_compact import Compacting
-from palmette.estimators.tagger_confidence import Confidences
-from palmette.estimators.tagger_files import TaggedFiles
-from palmette.estimators.tagger_items import PythonData, about_data
-from palmette.estimators.tagger_large import LargeData
-from palmette.estimators.tagger_shards import ShardedFiles
-from palmette.estimators.tagger_views import Views
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.learners import HiddenMarkov
+from palmette.structures.chain.files import TagRequest, nbest_file, spec_for, tag_file
 from palmette.structures.chain.model import CAP, ChainModel
+from palmette.structures.chain.python_data import (
+    corpus_of,
+    items_of,
+    mask_of,
+    predicted,
+    sentence_of,
+)
 from palmette.structures.chain.serialise import load_chain
 
 if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the other ways to use a model
+    from palmette.data.analysed import TaggedSentence
     from palmette.data.candidate import Labelling
     from palmette.evaluation.scores import LabelScores
+    from palmette.structures.chain.compact import CompactReport
+    from palmette.structures.chain.explain import Explanation
     from palmette.structures.chain.session import Session
+    from palmette.structures.chain.temperature import Calibration
+    from palmette.structures.chain.trellis import TrellisRecord
+    from palmette.training.chain.request import Fitted, TrainRequest
     from palmette.training.result import Progress
 
-KEPT = (
-    "features",
-    "reading",
-    "label_numbers",
-    "vectors",
-    "temperature",
-)  # what is known about a model that learns more
-FEW = 128  # sentences up to which a list is tagged one by one: by the session, which is faster on short lists
 
-
-class Tagger(
-    PythonData, LargeData, ShardedFiles, TaggedFiles, Confidences, Views, Compacting, TaggerOptions, Estimator
-):
+class Tagger(TaggerOptions, Estimator):
     """A chain model with its features: train it, tag with it, save it, inspect it.
 
     Parameters are declared options; `palmette train --help` and the reference pages explain all of them.
     """
+
+    _repr_html_ = drawn_by("reports.notebook_models:model")
 
     # Training
 
@@ -81,35 +79,27 @@ class Tagger(
         sample_weight: a number per sentence that scales its updates. threads: default all cores; the model is the same
         for any number. verbose: print a line per pass (of L-BFGS: per iteration) and why training ended. With
         `out_of_core` X and y are read once, in blocks, and may be generators of more than fits into memory."""
-        from palmette.data.items import NO_WEIGHT, corpus_from_items
+        from palmette.training.chain.files import fit_items
 
-        numbers = label_numbers(labels)
-        if self.out_of_core:
-            options = {"threads": threads, "progress": progress, "verbose": verbose}
-            return self._fit_items((X, y), dev, numbers, sample_weight, **options)
-        items = corpus_from_items(X, y, mode=self._wanted(), numbers=numbers)
-        corpus = items.corpus
-        if sample_weight is not None:
-            corpus.weight = items.weights(sample_weight)
-            if corpus.weight.size and not corpus.weight.any():
-                raise DataError(NO_WEIGHT)
-        held_out = None
-        if dev is not None:
-            if len(dev) != 2:
-                raise UsageError("dev is a pair of sentences and their labels: dev=(X, y)")
-            held_out = corpus_from_items(
-                *dev, mode=self._wanted(), widths=corpus.vectors, numbers=numbers, columns=len(corpus.columns) or None
-            ).corpus
-        return self.fit_corpus(corpus, held_out, threads=threads, progress=progress, verbose=verbose)
+        request = self._request(threads=threads, progress=progress, verbose=verbose)
+        return self._trained(fit_items(
+            (X, y), dev, request, mode=self._wanted(), numbers=label_numbers(labels),
+            sample_weight=sample_weight,
+        ))  # fmt: skip
 
     def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, labels: Any = None) -> Tagger:
         """Continue training with more data, which may bring new labels and attributes. `labels` as for `fit`."""
-        learner = self.settings().chosen_learner
+        from palmette.data.items import corpus_from_items
+
+        learner, old = self._settings().chosen_learner, getattr(self, "model_", None)
+        if old is None:
+            corpus = corpus_from_items(X, y, mode=self._wanted(), numbers=label_numbers(labels)).corpus
+        else:
+            corpus = corpus_of(old, X, y, labels)
         # L-BFGS and AdaGrad start again from the weights, and an HMM is counted at once: no checkpoint for these.
         counted = isinstance(learner, HiddenMarkov)
         exactly = not (counted or learner.full_batch or learner.values().get("optimiser") == "adagrad")
-        old = getattr(self, "model_", None)
-        return self.fit_corpus(self._corpus(X, y, labels), None, resume=old, checkpoint=exactly)
+        return self.fit_corpus(corpus, None, resume=old, checkpoint=exactly)
 
     def fit_corpus(
         self,
@@ -127,70 +117,84 @@ class Tagger(
         """Learn from a corpus. `checkpoint` keeps what an exact resumption needs, `names` the attributes' names;
         `threads` (default: all cores) make it faster and change nothing else; `compact`: the points that a compact
         model may lose; `progress` is called, and `verbose` prints a line, per pass."""
-        settings = self.settings()
-        if resume is not None and resume.packed is not None:
-            raise UsageError("a compact model cannot be trained further: use the full model")
-        if resume is not None and resume.exact is not None:
-            raise UsageError("a model of another tool cannot be trained further: train a new one on its data")
-        from palmette.data.subset import split
-        from palmette.training.chain.dev import check_labelled
-        from palmette.training.chain.dev_share import fit_after_holding_out, n_to_hold_out
-        from palmette.training.chain.fit import fit_chain
-        from palmette.training.chain.request import TrainRequest
-        from palmette.training.chain.templates import choose_templates
-        from palmette.training.checks import warn_of_same_labels, warn_of_strange_corpus
-        from palmette.training.hmm import check_no_features, fit_hmm
-        from palmette.training.lines import report_end, reporter
+        from palmette.training.chain.fit import fit
 
-        check_labelled(corpus, "training")
-        given = corpus
-        by_rule = dev is None and self.dev_share is None and resume is None and not checkpoint
-        if dev is None and self.dev_share:
-            corpus, dev = split(corpus, self.dev_share, self.seed)
-        counted = isinstance(settings.learner, HiddenMarkov)
-        if counted:
-            check_no_features({name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")})
-        resources = self._resources()
-        templates = None
-        if resume is None and not counted:
-            templates = choose_templates(self.features, self.template, self.order, corpus, resources)
-        if resume is None:
-            warn_of_strange_corpus(corpus, templates, bool(settings.partial))
-            warn_of_same_labels(corpus.labels.types if corpus.labels is not None else [])
-        request = TrainRequest(
-            templates, settings, 1 if self.order is None else self.order, resources,
-            tuple(self.forbidden), resume, checkpoint, names, self.ends, reporter(progress, verbose), threads,
-        )  # fmt: skip
-        n = n_to_hold_out(corpus, settings) if by_rule else 0
-        if n:
-            self.model_, self.outcome_ = fit_after_holding_out(corpus, n, request)
-        else:
-            self.model_, self.outcome_ = (fit_hmm if counted else fit_chain)(corpus, dev, request)
-        report_end(self.outcome_, verbose)
-        if resume is None:
-            self.model_.meta["features"] = None if templates is None or self.template is not None else templates.name
-        else:
-            self.model_.meta |= {name: value for name, value in resume.meta.items() if name in KEPT}
-        self.model_.meta |= about_data(given)
-        if compact is not None:
-            self.compaction_ = self.compact_corpus(dev, compact)
-        return self
+        request = self._request(resume, checkpoint, names, threads, compact, progress, verbose)
+        return self._trained(fit(corpus, dev, request))
 
-    def _wanted(self) -> str:
-        """The kind of tokens that a new training expects: columns, or whatever the data shows."""
-        named = self.features is not None or self.template is not None
-        return "columns" if named or isinstance(self.settings().learner, HiddenMarkov) else "auto"
+    def fit_file(
+        self, path: FilePath, dev: FilePath | None = None, *, spec: FormatSpec | None = None, **options: Any
+    ) -> Tagger:
+        """Learn from a labelled file; `options` as for `fit_corpus`. A file that would take more than half of the free
+        memory is learnt from in blocks, on disk, unless `out_of_core` is set."""
+        from palmette.training.chain.files import fit_paths
 
-    def settings(self) -> ChainSettings:
+        return self._trained(fit_paths([path], dev, spec, self._request(**options)))
+
+    def fit_files(
+        self,
+        paths: FilePath | Sequence[FilePath],
+        dev: FilePath | None = None,
+        *,
+        spec: FormatSpec | None = None,
+        cluster: str | None = None,
+        output: FilePath | None = None,
+        **options: Any,
+    ) -> Tagger:
+        """Learn from labelled files of one format; `options` as for `fit_corpus`, and as for `fit_file` if there is one
+        shard. With several `shards` each of them reads its own files; passes are mixed, gradients summed, which
+        docs/cluster.md explains.
+
+        cluster: the address of a Ray cluster whose workers learn, `auto` for the one that is found, `local` for one
+        that is started here; None: threads of this process. The model does not depend on it. output: a model file that
+        shards write after each pass, with what an exact resumption needs."""
+        from palmette.training.chain.files import fit_files
+
+        files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+        request = self._request(**options)
+        return self._trained(fit_files(files, dev, spec, request, address=cluster, output=output))
+
+    def _settings(self) -> ChainSettings:
         """The options of learning, checked, every variant as a value."""
-        self.check()
+        self._check_values()
         return ChainSettings(**{name: getattr(self, name) for name in ChainSettings.__options__})
+
+    def _request(
+        self, resume: ChainModel | None = None, checkpoint: bool = False, names: bool = True,
+        threads: int | None = None, compact: float | None = None, progress: Progress | None = None,
+        verbose: bool = False,
+    ) -> TrainRequest:  # fmt: skip
+        from palmette.training.chain.request import Features, TrainRequest
+        from palmette.training.lines import reporter
+
+        settings = self._settings()  # wrong parameters are reported before any file is read
+        if isinstance(settings.learner, HiddenMarkov):
+            from palmette.training.hmm import check_no_features
+
+            check_no_features({name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")})
+        return TrainRequest(
+            Features(self.features, self.template, self.order), settings, 1 if self.order is None else self.order,
+            self._resources(), tuple(self.forbidden), resume, checkpoint, names, self.ends, reporter(progress, verbose),
+            threads, dev_share=self.dev_share, out_of_core=self.out_of_core, scratch=self.scratch, compact=compact,
+            verbose=verbose,
+        )  # fmt: skip
 
     def _resources(self) -> Resources:
         return Resources(
             {name: read_lexicon(path, name, unicode=self.unicode) for name, path in (self.lexicons or {}).items()},
             {name: read_clusters(path, name, unicode=self.unicode) for name, path in (self.clusters or {}).items()},
         )
+
+    def _wanted(self) -> str:
+        """The kind of tokens that a new training expects: columns, or whatever the data shows."""
+        named = self.features is not None or self.template is not None
+        return "columns" if named or isinstance(self._settings().learner, HiddenMarkov) else "auto"
+
+    def _trained(self, found: Fitted) -> Tagger:
+        self.model_, self.outcome_, compaction = found
+        if compaction is not None:
+            self.compaction_ = compaction
+        return self
 
     # Using
 
@@ -200,7 +204,7 @@ class Tagger(
         """The labels of each sentence: strings, or whole numbers if such were learnt from. `allowed`: for each sentence
         a list with, for each token, None (anything), a label, or a set of labels. `decode`: viterbi, marginal or
         exact."""
-        return PerSentence(self._predicted(X, allowed, decode, CAP)[0])
+        return PerSentence(predicted(self._fitted(), X, allowed, decode).labels)
 
     def session(self) -> Session:
         """For one sentence after another: `session.tag(tokens)` keeps its arrays from call to call, in each thread that
@@ -213,34 +217,16 @@ class Tagger(
         self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None
     ) -> tuple[list[list[Any]], list[float]]:
         """The labels and the score of the best path of each sentence."""
-        labels, scores, _ = self._predicted(X, allowed, "viterbi", CAP)
-        return labels, scores
+        found = predicted(self._fitted(), X, allowed)
+        return found.labels, found.scores
 
     def predict_exact(
         self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None, cap: int = CAP
     ) -> tuple[list[list[Any]], list[bool]]:
         """The label sequence of each sentence with the largest share of all paths of a latent model, and whether that
         is proven: after `cap` paths the best one so far comes out."""
-        labels, _, proven = self._predicted(X, allowed, "exact", cap)
-        return labels, proven
-
-    def _predicted(
-        self, X: Iterable[Any], allowed: Iterable[Any] | None, decode: str, cap: int
-    ) -> tuple[list[list[Any]], list[float], list[bool]]:
-        model = self._fitted()
-        if allowed is None and decode == "viterbi" and type(X) is list and 0 < len(X) <= FEW:
-            quick = [found for found in map(model.session().quick, X) if found is not None]
-            if len(quick) == len(X):
-                return [labels for labels, _ in quick], [score for _, score in quick], [True] * len(quick)
-        items = self._items(X)
-        known = self._mask(allowed, items)
-        found = model.decode(items.corpus, decode, known=known, cap=cap)
-        classes = model.classes
-        labels = [classes[i] for i in found.labels.tolist()]
-        cuts = items.corpus.offset.tolist()
-        tagged = items.with_empty([labels[a:b] for a, b in pairwise(cuts)], list)
-        proven = np.ones(items.corpus.n_sentences, np.bool_) if found.proven is None else found.proven
-        return tagged, items.with_empty(found.scores.tolist(), float), items.with_empty(proven.tolist(), lambda: True)
+        found = predicted(self._fitted(), X, allowed, "exact", cap)
+        return found.labels, found.proven
 
     def nbest(self, X: Iterable[Any], n: int = 5, *, allowed: Iterable[Any] | None = None) -> list[list[Labelling]]:
         """Of each sentence the n best label sequences as (labels, score, probability), best first; fewer where there
@@ -248,8 +234,8 @@ class Tagger(
         from palmette.structures.chain.nbest import nbest_lists, of_no_token
 
         model = self._fitted()
-        items = self._items(X)
-        found = list(nbest_lists(model, items.corpus, n, known=self._mask(allowed, items), names=model.classes))
+        items = items_of(model, X)
+        found = list(nbest_lists(model, items.corpus, n, known=mask_of(model, allowed, items), names=model.classes))
         return items.with_empty(found, lambda: [of_no_token(model)])
 
     def search_with(self, search: str | None = None, beam: int | None = None, recombine: bool | None = None) -> Tagger:
@@ -267,62 +253,180 @@ class Tagger(
 
     def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Sequence[float] | None = None) -> float:
         """Token accuracy; sample_weight: a number per sentence that weighs its tokens."""
-        items = self._items(X, y)
-        if sample_weight is None:
-            return self.evaluate(items.corpus).accuracy
-        weight = np.repeat(items.weights(sample_weight), np.diff(items.corpus.offset)).astype(np.float64)
-        gold, guess, _ = self.gold_and_guess(items.corpus)
-        certain = self.certain(items.corpus)
-        weight *= 1.0 if certain is None else certain
-        if not weight.sum() > 0:
-            raise DataError("the sample weights of all scored tokens are 0")
-        return float(np.average(gold == guess, weights=weight))
+        from palmette.structures.chain.gold import accuracy
+
+        model = self._fitted()
+        return accuracy(model, items_of(model, X, y), sample_weight)
 
     def evaluate(
         self, X: Corpus | Iterable[Any], y: Iterable[Any] | None = None, *, bias: dict[str, float] | None = None
     ) -> LabelScores:
         """All scores on sentences X with labels y, or on a labelled corpus."""
-        from palmette.evaluation.scores import score
+        from palmette.structures.chain.gold import evaluated
 
-        corpus = X if isinstance(X, Corpus) else self._items(X, y).corpus
-        gold, guess, labels = self.gold_and_guess(corpus, bias)
-        scheme = unseen_scheme(self._fitted().scheme)
-        return score(gold, guess, corpus.offset, labels, self.unseen(corpus), scheme, known=self.certain(corpus))
+        model = self._fitted()
+        return evaluated(model, X if isinstance(X, Corpus) else items_of(model, X, y).corpus, bias)
 
-    def gold_and_guess(
+    def tag_file(
         self,
-        corpus: Corpus,
-        bias: dict[str, float] | None = None,
-        partial: bool | None = None,
-        decode: str = "viterbi",
-        guess: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray, list[str]]:
-        """Gold and guess as numbers i32[N], and the labels that they number (the model's first). Where gold is not
-        fully known (see `certain`), its number means nothing. `guess`: the labels i32[N] if they were found before."""
-        model = self._fitted()
-        if corpus.labels is None or corpus.n_tokens == 0:
-            raise DataError("no labelled sentence to score", file=corpus.source)
-        mark_partial_labels(corpus, model.settings.partial if partial is None else partial, model.labels)
-        guess = model.decode(corpus, decode, bias).labels if guess is None else guess
-        labels = model.labels + [label for label in label_names(corpus) if label not in set(model.labels)]
-        gold, sure = known_gold(corpus, labels)
-        if sure is not None and not sure.any():
-            raise DataError("no label is fully known: there is nothing to score", file=corpus.source)
-        return gold, guess, labels
+        source: FilePath,
+        target: FilePath,
+        *,
+        spec: FormatSpec | None = None,
+        add: Sequence[Tagger] = (),
+        threads: int = 1,
+        progress: Callable[[int], None] | None = None,
+        **options: Any,
+    ) -> int:
+        """Tag a file of any size in bounded memory; returns the number of tokens.
 
-    def certain(self, corpus: Corpus) -> np.ndarray | None:
-        """Which tokens' gold labels are fully known, bool[N]; None: all of them."""
-        return known_gold(corpus, label_names(corpus))[1]
+        `add` are taggers that make the columns the input lacks. `options` are the other fields of `TagRequest`:
+        `output` is the format to write, `scores` writes the score of each sentence, `known` names a column with what is
+        known about the labels (a label, `A|B`, or `?`), `states` writes the latent state, `NP#2`, instead of the label;
+        `decode` is viterbi, marginal or exact, whose proofs (at most `cap` paths each) `proven_` counts; `confidence`
+        and `marginals` write confidences as data/formats/confidence.py describes.
+        """
+        request = self._reading(source, spec, add, options)
+        done = tag_file(self._fitted(), source, target, request, threads=threads, progress=progress)
+        self.proven_ = (done.proven, done.searched)
+        return done.tokens
 
-    def unseen(self, corpus: Corpus) -> np.ndarray | None:
-        """Which tokens' words (column 0) were not in the training data, bool[N]; None when nobody knows."""
+    def nbest_file(
+        self,
+        source: FilePath,
+        target: FilePath,
+        n: int = 5,
+        *,
+        spec: FormatSpec | None = None,
+        add: Sequence[Tagger] = (),
+        threads: int = 1,
+        progress: Callable[[int], None] | None = None,
+        **options: Any,
+    ) -> int:
+        """Write the n best label sequences of each sentence of a file; returns the number of tokens. `output` is crfpp
+        (a block per candidate), columns (labels side by side) or jsonl; `known` and `bias` are those of `tag_file`."""
+        request = self._reading(source, spec, add, options)
+        return nbest_file(self._fitted(), source, target, n, request, threads=threads, progress=progress)
+
+    def spec_for(self, source: FilePath, given: FormatSpec | None = None, *, labelled: bool = False) -> FormatSpec:
+        """How to read input that looks like the training data, with its labels or without. What `given` sets holds."""
+        return spec_for(self._fitted(), source, given, labelled=labelled)
+
+    def _reading(
+        self, source: FilePath, spec: FormatSpec | None, add: Sequence[Tagger], options: dict[str, Any]
+    ) -> TagRequest:
+        helpers = [tagger._fitted() for tagger in add]
+        return TagRequest(spec=spec or spec_for(self._fitted(), source), helpers=helpers, **options)
+
+    # Confidences: see structures/chain/confidences.py
+
+    def predict_marginals(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[list[dict]]:
+        """For each token the confidence of every label, as sklearn-crfsuite tells it. A warning is logged, once per
+        model, if these are not probabilities."""
+        from palmette.structures.chain.confidences import marginals_by_label, warn_if_uncalibrated
+
+        warn_if_uncalibrated(self._fitted(), "predict_marginals")
+        return marginals_by_label(self._fitted(), X, allowed)
+
+    def predict_proba(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[np.ndarray]:
+        """For each sentence the probabilities of labels f64[n, Y], in the order of `classes_`; calibrated models."""
+        from palmette.structures.chain.confidences import probabilities
+
+        return probabilities(self._fitted(), X, allowed, "predict_proba")
+
+    def predict_confidence(
+        self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None, decode: str = "viterbi"
+    ) -> list[dict[str, Any]]:
+        """Labels and how sure they are, for each sentence: `tags`, `confidence` (of all of them together),
+        `token_confidence`, and for labels of spans `span_confidence`, a list of {type, start, end, confidence}.
+        `calibrated`: whether these are probabilities; if not, a warning is logged, once per model."""
+        from palmette.structures.chain.confidences import labels_with_confidence, warn_if_uncalibrated
+
+        warn_if_uncalibrated(self._fitted(), "predict_confidence")
+        return labels_with_confidence(self._fitted(), X, allowed, decode)
+
+    def log_confidence(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
+        """log of the confidence of whole label sequences; a latent model sums over their states. Labels may be partly
+        known (sets, None): then of all sequences that fit. -inf where a sequence is impossible."""
+        from palmette.structures.chain.confidences import log_confidences
+
         model = self._fitted()
-        if not corpus.columns or not model.vocabulary.size:
-            return None
-        words = corpus.columns[0].in_form(model.settings.unicode)
-        return ~model.knows(words.hash)[words.ids]
+        return log_confidences(model, items_of(model, X, y))
+
+    def log_probability(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
+        """log P(labels | sentence), for calibrated models; otherwise as `log_confidence`."""
+        from palmette.structures.chain.posteriors import check_probabilities
+
+        check_probabilities(self._fitted(), "log_probability")
+        return self.log_confidence(X, y)
+
+    def probability(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
+        """P(labels | sentence), likewise."""
+        from palmette.structures.chain.posteriors import check_probabilities
+
+        check_probabilities(self._fitted(), "probability")
+        return np.exp(self.log_confidence(X, y)).tolist()
+
+    def calibrate(self, X: Iterable[Any], y: Iterable[Any]) -> Calibration:
+        """Fit the temperature on labelled sentences that were not trained on; what was found. Labels stay as they
+        are, only confidences change."""
+        from palmette.structures.chain.calibrate import calibrated_on
+
+        model = self._fitted()
+        self.model_, found = calibrated_on(model, items_of(model, X, y).corpus)
+        return found
+
+    # One sentence, to look at
+
+    def show(
+        self,
+        tokens: Any,
+        *,
+        words: Sequence[str] | None = None,
+        nbest: int = 1,
+        confidence: bool = False,
+        gold: Sequence[str] | None = None,
+    ) -> TaggedSentence:
+        """One sentence with its labels, to look at: notebooks draw spans as coloured marks, `print` writes a token a
+        line. words: what to write for tokens that are dicts or lists of attributes. nbest: so many label sequences,
+        below each other. confidence: how sure each label is. gold: the right labels, below the others."""
+        from palmette.structures.chain.show import tagged_sentence
+
+        model = self._fitted()
+        return tagged_sentence(
+            model, sentence_of(model, tokens, "nothing to show"), words, nbest, confidence, gold
+        )  # fmt: skip
+
+    def trellis(self, tokens: Any) -> TrellisRecord:
+        """The search of one sentence, as a plain record: scores, best path, runner-up, what a beam keeps."""
+        from palmette.structures.chain.trellis import trellis_of
+
+        return trellis_of(self._fitted(), sentence_of(self._fitted(), tokens, "no trellis"))
+
+    def explain(self, tokens: Any, *, bias: dict[str, float] | None = None) -> Explanation:
+        """Why one sentence gets its labels: the best label sequence (`first`), the runner-up (`second`), and the
+        attributes that decide between them (`contributions`, the largest first)."""
+        from palmette.structures.chain.explain import explain
+
+        return explain(self._fitted(), sentence_of(self._fitted(), tokens, "nothing to explain"), bias)
 
     # Keeping
+
+    def compact(
+        self, X: Iterable[Any] | None = None, y: Iterable[Any] | None = None, *, most_loss: float = 0.05
+    ) -> CompactReport:
+        """Make the model small: weights of 8 bits, and without the attributes that X and y, which were not trained on,
+        do not miss: at most `most_loss` points of F1 or accuracy are lost on them. Without X no attribute is dropped.
+        A compact model tags as fast or faster; it cannot be trained further."""
+        from palmette.structures.chain.compact import compact_on
+
+        if X is None or y is None:
+            if X is not y:
+                raise UsageError("compact: give both X and y, or neither")
+            self.model_, report = compact_on(self._fitted(), None, most_loss)
+        else:
+            self.model_, report = compact_on(self._fitted(), corpus_of(self._fitted(), X, y), most_loss)
+        return report
 
     def save(self, path: FilePath, *, prune: bool = False, strip: bool = False) -> None:
         """Write the model file, whole or not at all."""
@@ -358,8 +462,7 @@ class Tagger(
     def states_(self) -> list[str]:
         """What the states are called: as their labels in a plain model."""
         model = self._fitted()
-        names = model.labels if model.shape.states_per_label == 1 else model.shape.state_names(model.labels)
-        return [name for name, missing in zip(names, model.shape.missing(), strict=True) if not missing]
+        return [name for name, missing in zip(model.state_names, model.shape.missing(), strict=True) if not missing]
 
     @property
     def classes_(self) -> list[Any]:
@@ -369,3 +472,15 @@ class Tagger(
     @property
     def training_log_(self) -> list[dict[str, Any]]:
         return self._fitted().meta["history"]
+
+    @property
+    def temperature_(self) -> float:
+        """What scores are divided by: fitted on development data by training, or by `calibrate`."""
+        return self._fitted().temperature
+
+    @property
+    def calibrated_(self) -> bool:
+        """Whether confidences are probabilities."""
+        from palmette.structures.chain.posteriors import are_probabilities
+
+        return are_probabilities(self._fitted())

@@ -1,4 +1,4 @@
-"""What every score of a model on labelled data is: a record with a main figure, plain data, and parts for people.
+"""The records of two verbs for every kind of model: scores on labelled data, and what an inspection finds in a model.
 
     found = tagger.evaluate(X, y)                # LabelScores; a parser gives AttachmentScores, and so on
     found.main(), found.to_dict(), found.parts()
@@ -8,7 +8,7 @@ Reports and notebooks draw the parts (`reports/scores.py`), whatever the kind of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
@@ -42,6 +42,7 @@ class Part(NamedTuple):
     rarer: int = 0  # rows that are left out
     folded: bool = False  # behind its title in a notebook
     notebook: bool = False  # shown in notebooks only
+    left: int = 1  # columns of text, before those of figures
 
 
 class Scores(msgspec.Struct, frozen=True):
@@ -79,3 +80,17 @@ FIGURES = ("precision", "recall", "F1", "gold", "found", "right")
 def figure_cells(found: Figures) -> tuple[Cell, ...]:
     """The cells below FIGURES."""
     return found.precision, found.recall, found.f1, found.gold, found.guessed, found.correct
+
+
+class Inspection(NamedTuple):
+    """What a model holds, for people and as data."""
+
+    facts: Mapping[str, str]  # names and values; empty ones are left out
+    about: Mapping[str, Any]  # everything, as JSON; `history` and `best_pass` are the training log
+    weights: Mapping[str, Mapping[str, Sequence[tuple[str, float]]]] = {}  # title: label: its strongest weights
+    tables: Sequence[Part] = ()
+    texts: Mapping[str, str] = {}  # title: further text, such as templates
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists and numbers, ready for JSON."""
+        return dict(self.about)

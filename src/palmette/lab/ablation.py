@@ -6,15 +6,24 @@ runs are averaged, and a sentence is exchanged in all pairs of runs at once (see
 
 from __future__ import annotations
 
+import logging
 import re
+import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import msgspec
 import numpy as np
+from rich.console import Console
+from rich.markup import escape
 
+from palmette.cli.common import format_spec
+from palmette.cli.output import print_json
+from palmette.cli.system_outputs import labelled
 from palmette.data.corpus import Corpus
+from palmette.data.formats.registry import read_corpus
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.data.subset import take
 from palmette.display import drawn_by
@@ -25,9 +34,22 @@ from palmette.evaluation.comparison import CompareOptions, Pair, paired
 from palmette.evaluation.significance import Runs, Tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.options.assemble import assemble, flat_options
+from palmette.options.chain import TaggerOptions
+from palmette.options.declare import OptionError
 from palmette.options.learner import Learner
 from palmette.options.likelihoods import ITERATIONS
-from palmette.training.result import MORE, Progress
+from palmette.reports.comparison import difference_cells, rounds_legend
+from palmette.reports.console import OutputConsole
+from palmette.reports.html import printed
+from palmette.reports.meter import Meter
+from palmette.reports.tables import plain_table
+from palmette.structures.chain.gold import certain, gold_and_guess
+from palmette.structures.training_log import unit_of
+from palmette.training.result import CUT_SHORT, MORE, Progress
+
+if TYPE_CHECKING:
+    from palmette.cli.compare import Compare
+    from palmette.structures.training_log import Epoch
 
 # A name for a learner with one setting, whose value may follow a colon: (learner, setting, default).
 SHORT = {"latent": ("perceptron", "latent", 2)}
@@ -57,7 +79,7 @@ class LearnerSpec(NamedTuple):
         unused = self.unused()
         shared = {name: value for name, value in common.items() if name not in unused}
         tagger = Tagger(**assemble(Tagger, self.params, shared)).set_params(seed=seed)
-        tagger.settings()
+        tagger._settings()
         return tagger
 
 
@@ -114,7 +136,7 @@ def _value(learner: str, key: str, text: str) -> Any:
     return options[0].from_text(text.replace("+", ",") if "=" in text else text)
 
 
-class Run(msgspec.Struct, frozen=True):
+class LearnerRun(msgspec.Struct, frozen=True):
     """One training: its scores on gold, its time without reading and compiling, the pass that was kept."""
 
     seed: int
@@ -142,7 +164,7 @@ class LearnerRuns(msgspec.Struct, frozen=True):
     accuracy: Spread
     f1: Spread | None
     seconds: Spread
-    runs: list[Run]
+    runs: list[LearnerRun]
     remark: str  # why its scores may mislead; empty: they do not
 
 
@@ -159,10 +181,10 @@ class Ablation(msgspec.Struct, frozen=True):
         """Plain dicts, lists and numbers, ready for JSON."""
         return msgspec.to_builtins(self) | {"pairs": [pair.to_dict() for pair in self.pairs]}
 
-    _repr_html_ = drawn_by("lab.ablation_command:ablation_html")
+    _repr_html_ = drawn_by("lab.ablation:ablation_html")
 
 
-class Material(NamedTuple):
+class AblationData(NamedTuple):
     """What learners are trained and scored on."""
 
     train: Corpus
@@ -170,13 +192,13 @@ class Material(NamedTuple):
     gold: Corpus
 
 
-class Watcher(Protocol):
-    """Who is told how far it is."""
+class AblationProgress(Protocol):
+    """Gets the progress of a comparison."""
 
     def begins(self, learner: LearnerSpec, seed: int) -> Progress | None:
-        """A training begins; what this returns is told of its passes."""
+        """A training begins; the returned function gets the progress of its passes."""
 
-    def ended(self, learner: LearnerSpec, run: Run) -> None:
+    def ended(self, learner: LearnerSpec, run: LearnerRun) -> None:
         """A training has ended."""
 
     def tell(self, message: str) -> None:
@@ -185,11 +207,11 @@ class Watcher(Protocol):
 
 def ablate(
     learners: Sequence[LearnerSpec],
-    data: Material,
+    data: AblationData,
     common: Mapping[str, Any],
     seeds: Sequence[int],
     wish: CompareOptions,
-    watcher: Watcher,
+    watcher: AblationProgress,
 ) -> Ablation:
     """Train each learner with each seed, score all on gold, and compare the means over the seeds."""
     metrics: dict[str, Runs | None] = {"accuracy": None, "f1": None}
@@ -205,26 +227,26 @@ def ablate(
     return Ablation(data.gold.n_tokens, data.gold.n_sentences, wish.rounds, trained, pairs)
 
 
-def _compile(learner: LearnerSpec, data: Material, common: Mapping[str, Any]) -> None:
+def _compile(learner: LearnerSpec, data: AblationData, common: Mapping[str, Any]) -> None:
     """Compile on two sentences, so that the seconds shown are those of learning. They may be too few for some setting;
     what is truly wrong shows in the training itself."""
     few = take(data.train, np.arange(min(2, data.train.n_sentences)))
     try:
         tagger = _shortest(learner.tagger(common, 1)).set_params(dev_share=None)
-        tagger.fit_corpus(few, None if data.dev is None else few).gold_and_guess(few)
+        gold_and_guess(tagger.fit_corpus(few, None if data.dev is None else few).model_, few)
     except PalmetteError:
         return
 
 
 def _shortest(tagger: Tagger) -> Tagger:
     """The tagger with one pass or iteration."""
-    full_batch = tagger.settings().chosen_learner.full_batch
+    full_batch = tagger._settings().chosen_learner.full_batch
     return tagger.set_params(**{"learner__iterations" if full_batch else "passes": 1})
 
 
 def _train(
-    learner: LearnerSpec, data: Material, common: Mapping[str, Any], seed: int, watcher: Watcher
-) -> tuple[Run, dict[str, Tally]]:
+    learner: LearnerSpec, data: AblationData, common: Mapping[str, Any], seed: int, watcher: AblationProgress
+) -> tuple[LearnerRun, dict[str, Tally]]:
     tagger = learner.tagger(common, seed)
     progress = watcher.begins(learner, seed)
     begun = time.perf_counter()
@@ -233,20 +255,22 @@ def _train(
     outcome = tagger.outcome_
     if outcome.interrupted:
         raise KeyboardInterrupt
-    gold, guess, labels = tagger.gold_and_guess(data.gold)
-    offset, known = data.gold.offset, tagger.certain(data.gold)
+    gold, guess, labels = gold_and_guess(tagger.model_, data.gold)
+    offset, known = data.gold.offset, certain(data.gold)
     tallies = {"accuracy": test.token_tally(gold, guess, offset, known)}
     scheme = unseen_scheme(tagger.model_.scheme)
     if are_chunk_labels(labels, scheme):
         tallies["f1"] = test.span_tally(gold, guess, offset, ChunkTables.of(labels, scheme), known)
     dev = None if outcome.kept is None else outcome.kept.dev
     f1 = tallies["f1"].value if "f1" in tallies else None
-    run = Run(seed, tallies["accuracy"].value, f1, seconds, outcome.best_epoch, dev, outcome.ended, outcome.cut_short)
+    run = LearnerRun(
+        seed, tallies["accuracy"].value, f1, seconds, outcome.best_epoch, dev, outcome.ended, outcome.cut_short
+    )
     watcher.ended(learner, run)
     return run, tallies
 
 
-def _trained(learner: LearnerSpec, runs: list[Run]) -> LearnerRuns:
+def _trained(learner: LearnerSpec, runs: list[LearnerRun]) -> LearnerRuns:
     spans = [run.f1 for run in runs if run.f1 is not None]
     return LearnerRuns(
         learner.name, learner.params, _spread([run.accuracy for run in runs]), _spread(spans) if spans else None,
@@ -254,7 +278,7 @@ def _trained(learner: LearnerSpec, runs: list[Run]) -> LearnerRuns:
     )  # fmt: skip
 
 
-def _remark(learner: LearnerSpec, runs: list[Run]) -> str:
+def _remark(learner: LearnerSpec, runs: list[LearnerRun]) -> str:
     """That the limit of iterations has ended trainings, and what to compare instead."""
     short = [run for run in runs if run.cut_short]
     if not short:
@@ -266,3 +290,123 @@ def _remark(learner: LearnerSpec, runs: list[Run]) -> str:
 
 def _spread(values: Sequence[float]) -> Spread:
     return Spread(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None)
+
+
+# `palmette compare --learners`: the learners, how far their trainings are, and the table, in a terminal and in
+# notebooks.
+
+
+def compare_learners(command: Compare, train: str) -> None:
+    """Train the learners of a command, and compare them."""
+    assert command.gold is not None
+    learners = parse_learners(command.learners or [])
+    if len(learners) < 2:
+        raise UsageError("--learners: two or more, to be compared")
+    common = command.params(TaggerOptions)
+    for learner in learners:
+        learner.tagger(common, 1)
+    if "passes" in common and all("passes" in learner.unused() for learner in learners):
+        raise OptionError("passes", "no learner has any; L-BFGS has iterations, as in --learners crf:iterations=50")
+    spec = format_spec(command.params(FormatSpec))
+    data = AblationData(
+        labelled(read_corpus(train, spec), train),
+        None if command.dev is None else labelled(read_corpus(command.dev, spec), command.dev),
+        labelled(read_corpus(command.gold, spec), command.gold),
+    )
+    meter = LearnerMeter(command.quiet)
+    for handler in logging.getLogger("palmette").handlers:
+        handler.addFilter(meter.shows)
+    found = ablate(learners, data, common, range(1, (command.seeds or 3) + 1), command.options(), meter)
+    meter.clear()
+    note = use_of_dev(command.dev, common.get("dev_share"), command.gold)
+    if command.json:
+        about: dict[str, Any] = {"train": train, "dev": command.dev, "gold": command.gold, "use_of_dev": note}
+        print_json(about | {"common": common} | found.to_dict())
+    else:
+        print_ablation(found, note)
+
+
+class LearnerMeter(Meter):
+    """Progress, and each training as it ends."""
+
+    def __init__(self, quiet: bool) -> None:
+        super().__init__(quiet)
+        self.shown: set[str] = set()
+        self.first_run = False
+
+    def begins(self, learner: LearnerSpec, seed: int) -> Progress:
+        self.first_run = seed == 1
+
+        def show_epoch(number: int, done: int, total: int, finished: Epoch | None) -> None:
+            unit = "pass" if finished is None else unit_of(finished.figures)
+            self.tell(f"{learner.name}, seed {seed}: {unit} {number}, {100 * done // max(1, total)}%")
+
+        return show_epoch
+
+    def ended(self, learner: LearnerSpec, run: LearnerRun) -> None:
+        self.first_run = False
+        if not self.quiet:
+            self.clear()
+            spans = "" if run.f1 is None else f"F1 {100 * run.f1:.2f}, "
+            text = f"{learner.name}, seed {run.seed}: {spans}accuracy {100 * run.accuracy:.2f}, {run.seconds:.2f} s"
+            print(text, file=sys.stderr, flush=True)
+
+    def shows(self, record: logging.LogRecord) -> bool:
+        """A filter of log messages: those of a learner's first training, once; the other seeds would repeat them."""
+        message = record.getMessage()
+        if not self.first_run or message in self.shown or hasattr(record, CUT_SHORT):  # the table marks such learners
+            return False
+        self.shown.add(message)
+        self.clear()
+        return True
+
+
+def use_of_dev(dev: str | None, share: float | None, gold: str) -> str:
+    """What development data was used for, in a sentence."""
+    kept = f"{gold} was used for scores only"
+    if dev is None and share is None:
+        return f"no development data: each training keeps its last pass; {kept}"
+    source = dev or f"a share of {share:g} of the training sentences"
+    return f"{source} selected the pass of each training (and the estimator if it is auto); {kept}"
+
+
+def print_ablation(found: Ablation, note: str, console: Console | None = None) -> None:
+    """One table: mean and standard deviation over seeds, time, and significance against the first learner."""
+    console = console or OutputConsole(100)
+    seeds = len(found.learners[0].runs)
+    spans = found.learners[0].f1 is not None
+    several = len(found.pairs) > 1
+    console.print(
+        f"{counted(found.sentences, 'sentence')}, {counted(found.tokens, 'token')}; "
+        f"mean and standard deviation over {seeds} "
+        f"seed{'s' if seeds > 1 else ''}"
+    )
+    main = "F1" if spans else "accuracy"
+    heads = ["learner", *(["F1"] if spans else []), "accuracy", "seconds", f"{main} - first", "p"]
+    table = plain_table([*heads, *(["p (Holm)"] if several else [])])
+    for learner in found.learners:
+        pair = next((pair for pair in found.pairs if pair.second == learner.name), None)
+        tested: list[str] = []
+        gain = None if pair is None else pair.differences["f1"] or pair.differences["accuracy"]
+        if gain is not None:
+            difference, _, *p_values = difference_cells(gain, several)
+            tested = [difference, *p_values]
+        cells = [_spread_text(one, 100) for one in (learner.f1, learner.accuracy) if one is not None]
+        mark = " *" if learner.remark else ""
+        table.add_row(escape(learner.name) + mark, *cells, _spread_text(learner.seconds, 1), *tested)
+    console.print(table)
+    for learner in found.learners:
+        if learner.remark:
+            console.print(f"* {learner.name}: {learner.remark}", markup=False)
+    paired = "; seeds are paired, and a sentence is exchanged in all pairs at once" if seeds > 1 else ""
+    console.print(f"{rounds_legend(found.rounds, found.pairs)}{paired}", style="dim", markup=False)
+    console.print(note, style="dim", markup=False)
+
+
+def _spread_text(found: Spread, scale: float) -> str:
+    return f"{scale * found.mean:.2f}" + ("" if found.sd is None else f" ±{scale * found.sd:.2f}")
+
+
+def ablation_html(found: Ablation) -> str:
+    """The table in a notebook."""
+    return printed(lambda console: print_ablation(found, "", console))

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from palmette.errors import counted
 from palmette.options.automatic import HELD_OUT, LEAST_SENTENCES, Auto
-from palmette.options.declare import OptionError, Value, option
+from palmette.options.declare import OptionError, option
 from palmette.options.learner import BEAM, CHAIN, Learner
 from palmette.options.learners import Crf, Dplvm, HiddenMarkov, MaxEnt, learners_of
 from palmette.options.likelihoods import Likelihood
@@ -20,6 +20,7 @@ from palmette.options.training import (
     PASSES,
     BatchOptions,
     TrainingOptions,
+    TrainingSettings,
     automatic_batch_size,
 )
 from palmette.options.unicode import UnicodeOptions
@@ -172,7 +173,7 @@ class TaggerOptions(ChainOptions):
     )  # fmt: skip
 
 
-class ChainSettings(ChainOptions, Value):
+class ChainSettings(ChainOptions, TrainingSettings):
     """Checked options of one training, every variant as a value."""
 
     @property

@@ -269,25 +269,25 @@ class Options:
                 raise UnknownOption(f"{type(self).__name__} needs {name}")
             object.__setattr__(self, name, named.get(name, option.default))
 
-    def values(self) -> dict[str, Any]:
+    def _values(self) -> dict[str, Any]:
         """The values by name, as they were given."""
         return {name: getattr(self, name) for name in self.__options__}
 
-    def check(self) -> None:
+    def _check_values(self) -> None:
         """Raise OptionError (a ValueError) if a value is wrong."""
         for name, option in self.__options__.items():
             option.checked(getattr(self, name))
 
-    def changed(self) -> dict[str, Any]:
+    def _changed(self) -> dict[str, Any]:
         """The values that are not the defaults."""
         return {
             name: value
-            for name, value in self.values().items()
+            for name, value in self._values().items()
             if not _same(value, self.__options__[name].default, self.__options__[name])
         }
 
     def __repr__(self) -> str:
-        changed = self.changed()
+        changed = self._changed()
         positional = [name for name, option in self.__options__.items() if not option.kw_only]
         leading: list[str] = []
         for name in positional:
@@ -325,6 +325,9 @@ class Value(Options):
         for name, option in self.__options__.items():
             object.__setattr__(self, name, option.checked(getattr(self, name)))
         self.validate()
+
+    values = Options._values
+    changed = Options._changed
 
     def validate(self) -> None:
         """Check what several options have to do with each other."""

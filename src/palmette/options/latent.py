@@ -7,10 +7,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from palmette.options.chain import NAMED_FEATURES
-from palmette.options.declare import OptionError, Value, option
+from palmette.options.declare import OptionError, option
 from palmette.options.learner import Learner
 from palmette.options.learners import CLASSIFIER_LEARNERS, BatchLatent, PassiveAggressive
-from palmette.options.training import AVERAGES, PASSES, BatchOptions, TrainingOptions, automatic_batch_size
+from palmette.options.training import (
+    AVERAGES,
+    PASSES,
+    BatchOptions,
+    TrainingOptions,
+    TrainingSettings,
+    automatic_batch_size,
+)
 from palmette.options.unicode import UnicodeOptions
 
 if TYPE_CHECKING:
@@ -126,9 +133,6 @@ class LatentOptions(TrainingOptions, BatchOptions, UnicodeOptions):
     bound: bool = option(default=False, group="training", help="Measure the bound on the squared loss (pa, PA).")
     min_count: int = option(default=1, low=1, group="features", help="Leave out attributes that occur less often.")
 
-    def n_passes(self) -> int:
-        return self.passes if self.passes is not None else PASSES
-
 
 def _parse_range(text: str) -> float | str:
     try:
@@ -182,7 +186,7 @@ def void(given: object) -> None:
     """Use a function that returns something as a check."""
 
 
-class LatentSettings(LatentOptions, Value):
+class LatentSettings(LatentOptions, TrainingSettings):
     """Checked options of one training; views and types as tuples of names, every variant as a value."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -222,6 +226,9 @@ class LatentSettings(LatentOptions, Value):
         from palmette.kernels.latent.forms import Training
 
         return Training(self.decoding(), self.chosen_learner.rule(n_examples), self.cap)
+
+    def n_passes(self) -> int:
+        return self.passes if self.passes is not None else PASSES
 
     def validate(self) -> None:
         self.check_stop_rule()

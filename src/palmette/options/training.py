@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from palmette.options.declare import OptionError, Options, option
+from palmette.options.declare import OptionError, Options, Value, option
 from palmette.options.spelling import named, spelt
 
 PASSES = 10
@@ -61,6 +61,10 @@ class TrainingOptions(Options):
     seed: int = option(
         default=1, low=0, high=2**62, group="training", help="The same seed gives the same model, bit for bit."
     )
+
+
+class TrainingSettings(TrainingOptions, Value):
+    """Checked options of a training, and what follows from them."""
 
     def stop_rule(self) -> StopWindow | None:
         """The rule of the error window, if there is one."""

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from palmette.options.declare import OptionError, Value, option
+from palmette.options.declare import OptionError, option
 from palmette.options.learner import Learner
 from palmette.options.learners import PARSER_LEARNERS
 from palmette.options.search import CONTINUING, LIST_UPDATES, Beam, Search
 from palmette.options.spelling import spelt
-from palmette.options.training import AVERAGES, MOST_COUNT, BatchOptions, TrainingOptions, automatic_batch_size
+from palmette.options.training import (
+    AVERAGES,
+    MOST_COUNT,
+    BatchOptions,
+    TrainingOptions,
+    TrainingSettings,
+    automatic_batch_size,
+)
 from palmette.options.unicode import UnicodeOptions
 
 MAVG_EVERY = 4
@@ -66,7 +73,7 @@ class ParserOptions(TreeOptions):
     )  # fmt: skip
 
 
-class TreeSettings(TreeOptions, Value):
+class TreeSettings(TreeOptions, TrainingSettings):
     """Checked options of one training, every variant as a value."""
 
     @property

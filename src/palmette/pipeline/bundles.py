@@ -8,29 +8,45 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
+from palmette.data import array_specs
+from palmette.data.array_specs import AddsUpTo, ArraySpec, Found, Offsets
 from palmette.data.corpus import Corpus
+from palmette.data.model_file import AGAIN
+from palmette.data.normal_form import NFC
+from palmette.errors import ModelError
 from palmette.features.encode import Encoder
-from palmette.features.index import in_order_of_keys, kept_attributes
+from palmette.features.index import in_order_of_keys, kept_attributes, without_keys
+from palmette.features.resources import Resources
 from palmette.kernels.bundle.forms import Bundles, PartWeights, SmallWeights
 from palmette.kernels.bundle.tag import list_bundles, tag_bundles
 from palmette.kernels.bundle.train import train_bundles
 from palmette.kernels.chain.forms import Active
 from palmette.kernels.core.index import FeatureIndex
 from palmette.kernels.encode.forms import HERE
+from palmette.pipeline.known_words import SHORT
 from palmette.structures.chain.data import ONES, Collected
 from palmette.structures.chain.session_rooms import PLAIN, AttributeReader, CellReader, reader_for
+from palmette.structures.stored_features import (
+    Count,
+    StoredTemplates,
+    index_specs,
+    pack_encoder,
+    pack_index,
+    unpack_encoder,
+    unpack_index,
+)
 from palmette.structures.training_log import Epoch
 from palmette.training.result import Progress
 
 LARGEST = np.iinfo(np.int16).max  # of weights, parts and places of an attribute
-SHORT = 64  # tokens of a text that is read into arrays that are kept
 _SLICE = 20_000  # tokens that are learnt from between two looks at signals and progress
 
 
@@ -123,10 +139,10 @@ def learn_bundles(
     x, n_attributes = collected.actives[1], collected.feature_indexes[1].size
     first, part = _seen(x, n_attributes, lesson)
     w = PartWeights(first, part, np.zeros(part.size, np.float32), np.zeros(part.size, np.float64))
-    clock = 1.0
+    steps = 1.0
     for number in range(1, schedule.passes + 1):
-        clock = _one_pass(number, w, x, lesson, schedule, clock, progress)
-    mean = w.w - w.a / clock
+        steps = _one_pass(number, w, x, lesson, schedule, steps, progress)
+    mean = w.w - w.a / steps
     most = float(np.abs(mean).max(initial=0.0))
     unit = LARGEST / most if most else 1.0
     small = np.rint(mean * unit).astype(np.int16)
@@ -135,21 +151,21 @@ def learn_bundles(
 
 
 def _one_pass(
-    number: int, w: PartWeights, x: Active, lesson: Lesson, schedule: Schedule, clock: float, progress: Progress | None
+    number: int, w: PartWeights, x: Active, lesson: Lesson, schedule: Schedule, steps: float, progress: Progress | None
 ) -> float:
     n, start, wrong = lesson.gold.size, time.perf_counter(), 0
     permutation = np.random.default_rng([schedule.seed, number]).permutation(n)
     for begin in range(0, n, _SLICE):
         end = min(n, begin + _SLICE)
-        clock, missed = train_bundles(
-            lesson.bundles, w, x, lesson.group, lesson.gold, permutation, begin, end, schedule.cap, clock
+        steps, missed = train_bundles(
+            lesson.bundles, w, x, lesson.group, lesson.gold, permutation, begin, end, schedule.cap, steps
         )  # fmt: skip
         wrong += missed
         if progress is not None and end < n:
             progress(number, end, n, None)
     if progress is not None:
         progress(number, n, n, Epoch(number, wrong, wrong, 1.0 - wrong / max(1, n), time.perf_counter() - start))
-    return clock
+    return steps
 
 
 def _seen(x: Active, n_attributes: int, lesson: Lesson) -> tuple[np.ndarray, np.ndarray]:
@@ -188,3 +204,77 @@ def _without_zeros(
 def starts(sizes: np.ndarray) -> np.ndarray:
     """Where pieces of these sizes begin, and the end: i64[pieces+1]."""
     return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+
+
+# Models of bundles as arrays and metadata, to and from a file. The parts of the labels are not stored: they are made of
+# the labels again.
+
+_INDEX = "attribute"
+
+
+class BundleMeta(msgspec.Struct, frozen=True):
+    """The metadata that is stored with the arrays."""
+
+    templates: StoredTemplates
+    attributes: Count
+    unit: float
+
+
+class Rising(msgspec.Struct, frozen=True):
+    """Strictly rising."""
+
+    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+        return None if bool((array[1:] > array[:-1]).all()) else "does not rise strictly"
+
+
+def _specs(arrays: Mapping[str, np.ndarray]) -> tuple[ArraySpec, ...]:
+    return (
+        *index_specs(_INDEX, arrays),
+        ArraySpec("weights.part", np.int16, ("places",), low=0, high="parts"),
+        ArraySpec("weights.w", np.int16, ("places",)),
+        ArraySpec("weights.size", np.int16, (f"{_INDEX}.A",), low=1, rules=(AddsUpTo("places"),)),
+        ArraySpec("group.member", np.int32, ("members",), low=0, high="labels"),
+        ArraySpec("group.begin", np.int64, ("groups+1",), rules=(Offsets("members"), Rising())),
+    )
+
+
+def bundle_parts(model: BundleModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the metadata of a model."""
+    arrays = pack_index(_INDEX, without_keys(model.attributes)) | {
+        "weights.part": model.weights.part,
+        "weights.w": model.weights.w,
+        "weights.size": np.diff(model.weights.first).astype(np.int16),
+        "group.member": model.bundles.member,
+        "group.begin": model.bundles.begin,
+    }
+    templates = pack_encoder(model.encoder)["templates"]
+    return arrays, {"templates": templates, "attributes": model.attributes.size, "unit": model.unit}
+
+
+def bundle_from_parts(
+    arrays: Mapping[str, np.ndarray], meta: BundleMeta, labels: Sequence[Sequence[int]], n_columns: int, source: str
+) -> BundleModel:
+    """The model that `bundle_parts` stored, all of it checked. `labels` has the parts of each label; the templates may
+    read so many columns."""
+    n_parts = 1 + max((part for row in labels for part in row), default=-1)
+    begin = arrays.get("group.begin")
+    groups = begin.size - 1 if begin is not None else 0
+    if n_parts > LARGEST or not np.isfinite(meta.unit):
+        raise ModelError("damaged model: its labels or its scores are out of range", file=source, hint=AGAIN)
+    sizes = {"parts": n_parts, "labels": len(labels), "groups": groups, f"{_INDEX}.A": meta.attributes}
+    found = array_specs.unpack(arrays, _specs(arrays), sizes, source)
+    unknown = arrays.keys() - found.keys()
+    if unknown:
+        raise ModelError(f"damaged model: the array {min(unknown)[:60]!r} is not expected", file=source, hint=AGAIN)
+    return BundleModel(
+        _encoder(meta.templates, n_columns, source), unpack_index(found, _INDEX, meta.attributes),
+        Bundles(*lists_of(labels), found["group.begin"], found["group.member"]),
+        SmallWeights(starts(found["weights.size"]), found["weights.part"], found["weights.w"]), n_parts, meta.unit,
+    )  # fmt: skip
+
+
+def _encoder(templates: StoredTemplates, n_columns: int, source: str) -> Encoder:
+    encoder = unpack_encoder(templates, Resources(), NFC, source)
+    if encoder.n_columns > n_columns or set(encoder.programs) != {1}:
+        raise ModelError("damaged model: templates that read other columns or labels", file=source, hint=AGAIN)
+    return encoder

@@ -13,13 +13,13 @@ from palmette.data.model_file import AGAIN
 from palmette.data.treebank import Treebank
 from palmette.errors import ModelError, UsageError
 from palmette.estimators.tagger import Tagger
+from palmette.pipeline.known_words import SHORT
 from palmette.structures.chain.compact import Found, compact_chain
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import chain_from_parts, chain_parts
 from palmette.training.result import Progress
 
 logger = logging.getLogger(__name__)
-SHORT = 64  # tokens of a text that is tagged as one sentence at a time
 _MARK = "/"  # between the name of a model and those of its arrays
 
 
@@ -57,7 +57,7 @@ def accuracy(found: Column, gold: Column) -> float:
 
 
 def compacted(model: ChainModel, dev: Corpus | None, most_loss: float) -> ChainModel:
-    """The model made small, with at most so many points lost on the labelled corpus; as it is if that cannot be."""
+    """The model made small, with at most `most_loss` points lost on the labelled corpus; as it is if that fails."""
 
     def trial(one: ChainModel) -> Found:
         assert dev is not None
@@ -85,7 +85,7 @@ def packed_chains(models: Mapping[str, ChainModel]) -> tuple[dict[str, np.ndarra
 def unpacked_chains(
     arrays: Mapping[str, np.ndarray], about: Mapping[str, Any], allowed: Iterable[str], columns: int, source: str
 ) -> dict[str, ChainModel]:
-    """The models that `packed_chains` stored, which have `allowed` names and read at most so many columns."""
+    """The models that `packed_chains` stored, which have `allowed` names and read at most `columns` columns."""
     names = set(allowed)
     own: dict[str, dict[str, np.ndarray]] = {name: {} for name in about}
     for full, array in arrays.items():

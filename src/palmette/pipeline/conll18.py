@@ -23,18 +23,156 @@ are left out. Only NumPy, no compiled code.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from palmette.data.files import FilePath
-from palmette.data.treebank import NOTHING
+from palmette.data.files import FilePath, shown
+from palmette.data.formats.conllu import parse_treebank, treebank_bytes
+from palmette.data.formats.conllu_light import (
+    CONLLU_FIELDS,
+    LightColumn,
+    interned,
+    is_range_or_empty,
+    rows_of_lines,
+    wrong_number,
+)
+from palmette.data.stream import map_in_order
+from palmette.data.text import PLAIN, TextSpec, check_utf8, read_text
+from palmette.data.tree_checks import UNKNOWN, faults, heads_of_cells
+from palmette.data.treebank import NOTHING, Treebank
 from palmette.errors import DataError, counted
 from palmette.evaluation.attachment import CONTENT, universal
 from palmette.evaluation.record import Cell, Main, Part, Scores, Strong
-from palmette.pipeline.conllu_spans import Spans, read_spans
+from palmette.pipeline.model import ANNOTATIONS, PipelineModel, annotated, words_only
+from palmette.pipeline.run import make_job, parts_of_text, written
+from palmette.pipeline.split_text import gold_split
+
+# CoNLL-U files as stretches of one text, to compare files whose tokens differ.
+#
+# The text is that of the tokens one after another, without the blanks inside of them (Unicode's Zs): two ways to split
+# a text have the same one. Tokens touch each other, so a token is the stretch between two cuts. Comments, empty nodes
+# and enhanced dependencies are not read. No compiled code, for the reasons given in `conllu_light`.
+
+CELLS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel")
+_NUMBERS = [CONLLU_FIELDS.index(name) for name in CELLS]
+_BLANKS = dict.fromkeys(c for c in range(0x3001) if unicodedata.category(chr(c)) == "Zs")
+
+
+@dataclass
+class Spans:
+    """The tokens, words and sentences of a file."""
+
+    source: str
+    text: str  # of all tokens, without blanks
+    cut: np.ndarray  # i64[T+1]  where tokens begin and end in `text`
+    token_line: np.ndarray  # i64[T]
+    token: np.ndarray  # i64[N]  the token of each word
+    part: np.ndarray  # bool[N]  whether that token has a line of its own, a range such as 3-4
+    line: np.ndarray  # i64[N]  of each word
+    sentence: np.ndarray  # i64[S+1]  words of each sentence
+    columns: dict[str, LightColumn]  # CELLS of N words; forms without blanks
+    heads: np.ndarray | None  # i32[N]  checked: every sentence is a tree; None: no word of the file has a head
+
+    @property
+    def sentence_cut(self) -> np.ndarray:
+        """Where sentences begin and end in `text`, i64[S+1]."""
+        return np.append(self.cut[self.token[self.sentence[:-1]]], self.cut[-1])
+
+
+def read_spans(data: bytes | FilePath, spec: TextSpec = PLAIN, name: str = "") -> Spans:
+    """A file, or its bytes; `name`: what messages call it."""
+    source = name or ("<bytes>" if isinstance(data, bytes) else shown(data))
+    content = data if isinstance(data, bytes) else read_text(data, spec)
+    check_utf8(content, source)
+    found = _SpanReader(source)
+    for line, cells in rows_of_lines(content.decode("utf-8-sig"), source):
+        found.row(line, cells)
+    found.end_sentence(None)
+    return found.made()
+
+
+class _SpanReader:
+    """Takes the rows of a file in their order."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.surface: list[str] = []  # the forms of tokens
+        self.token_lines: list[int] = []
+        self.words: list[list[str]] = []
+        self.tokens: list[int] = []
+        self.parts: list[bool] = []
+        self.lines: list[int] = []
+        self.sentences = [0]
+        self.last_part = 0  # the number of the last word of the range that was read last
+
+    def row(self, line: int, cells: list[str]) -> None:
+        if not cells:
+            return self.end_sentence(line)
+        expected = len(self.words) - self.sentences[-1] + 1
+        if is_range_or_empty(cells[0]):
+            if "-" in cells[0]:
+                self._range(cells, expected, line)
+            return None
+        if cells[0] != str(expected):
+            raise wrong_number(cells[0], expected, self.source, line)
+        if expected > self.last_part:
+            self._token(cells[1], line)
+        self.words.append(cells)
+        self.tokens.append(len(self.surface) - 1)
+        self.parts.append(expected <= self.last_part)
+        self.lines.append(line)
+        return None
+
+    def _range(self, cells: list[str], expected: int, line: int) -> None:
+        first, last = (int(part[:9]) for part in cells[0].split("-"))
+        if first != expected or last < first or first <= self.last_part:
+            raise DataError(
+                f"the multi-word token {cells[0][:30]!r} where word {expected} is expected",
+                file=self.source, line=line,
+                hint="the line of a multi-word token has the numbers of its first and last word and comes before them",
+            )  # fmt: skip
+        self._token(cells[1], line)
+        self.last_part = last
+
+    def _token(self, form: str, line: int) -> None:
+        bare = form.translate(_BLANKS)
+        if not bare:
+            raise DataError(f"the form {form!r} is only blanks", file=self.source, line=line)
+        self.surface.append(bare)
+        self.token_lines.append(line)
+
+    def end_sentence(self, line: int | None) -> None:
+        if len(self.words) < self.last_part + self.sentences[-1]:
+            raise DataError("the sentence ends inside a multi-word token", file=self.source, line=line)
+        self.last_part = 0
+        if len(self.words) > self.sentences[-1]:
+            self.sentences.append(len(self.words))
+
+    def made(self) -> Spans:
+        columns = {name: interned(row[k] for row in self.words) for name, k in zip(CELLS, _NUMBERS, strict=True)}
+        columns["form"].types = [form.translate(_BLANKS) for form in columns["form"].types]
+        sentence, line = np.array(self.sentences, np.int64), np.array(self.lines, np.int64)
+        return Spans(
+            self.source, "".join(self.surface), np.cumsum([0, *map(len, self.surface)]), np.array(self.token_lines),
+            np.array(self.tokens, np.int64), np.array(self.parts, np.bool_), line, sentence, columns,
+            _heads_of_words(columns["head"], sentence, line, self.source),
+        )  # fmt: skip
+
+
+def _heads_of_words(cells: LightColumn, sentence: np.ndarray, line: np.ndarray, source: str) -> np.ndarray | None:
+    numbers = heads_of_cells(cells.types)
+    if (numbers == UNKNOWN).all():
+        return None
+    heads: np.ndarray = numbers[cells.ids] if cells.types else np.zeros(0, np.int32)
+    for fault in faults(heads, sentence):
+        raise fault.error(0, source, int(line[fault.token]), hint="scores compare trees; correct this one first")
+    return heads
+
 
 FUNCTION = frozenset(("aux", "cop", "mark", "det", "clf", "case", "cc"))
 UNIVERSAL_FEATURES = frozenset(
@@ -45,7 +183,7 @@ COLUMNS = {
     "UPOS": ("upos",), "XPOS": ("xpos",), "UFeats": ("feats",), "AllTags": ("upos", "xpos", "feats"),
     "Lemmas": ("lemma",), "CLAS": ("deprel",), "MLAS": ("upos", "feats"), "BLEX": ("lemma",),
 }  # fmt: skip
-"""The columns of a metric beside heads."""
+"""The columns of a metric in addition to heads."""
 TREE_METRICS = ("UAS", "LAS", "CLAS", "MLAS", "BLEX")
 _NO_HEAD, _NOT_ALIGNED = -1, -2
 _SHOWN = 20  # characters of each text in the message if they differ
@@ -316,7 +454,7 @@ def _same_children(words: _Aligned, annotations: tuple[_Pair, ...]) -> np.ndarra
 # longest common subsequence of their forms. A stretch ends where no multi-word token of either side sticks out.
 
 
-class _Words:
+class _WordLists:
     """The words of one side as plain lists, which are quicker to walk along than arrays."""
 
     def __init__(self, side: Spans, forms: list[int]) -> None:
@@ -339,11 +477,11 @@ def aligned_words(gold: Spans, system: Spans) -> tuple[np.ndarray, np.ndarray]:
         cells = side.columns["form"]
         types = np.array([known.setdefault(form.lower(), len(known)) for form in cells.types], np.int64)
         forms.append(types[cells.ids].tolist() if types.size else [])
-    pairs = _walk(_Words(gold, forms[0]), _Words(system, forms[1]))
+    pairs = _walk(_WordLists(gold, forms[0]), _WordLists(system, forms[1]))
     return np.array([g for g, _ in pairs], np.int64), np.array([s for _, s in pairs], np.int64)
 
 
-def _walk(gold: _Words, system: _Words) -> list[tuple[int, int]]:
+def _walk(gold: _WordLists, system: _WordLists) -> list[tuple[int, int]]:
     """Both sides from left to right: what begins first is passed first."""
     pairs: list[tuple[int, int]] = []
     g = s = 0
@@ -362,7 +500,7 @@ def _walk(gold: _Words, system: _Words) -> list[tuple[int, int]]:
     return pairs
 
 
-def _stretch(gold: _Words, system: _Words, g: int, s: int) -> tuple[int, int, int, int]:
+def _stretch(gold: _WordLists, system: _WordLists, g: int, s: int) -> tuple[int, int, int, int]:
     """The words of the stretch that a part of a token begins: first of gold and system, and those after the last.
 
     As in the official scorer, of the plain words of the other side that begin before the token only one is passed: if
@@ -409,3 +547,34 @@ def _longest(gold: np.ndarray, system: np.ndarray) -> np.ndarray:
         best = np.maximum(table[g + 1, :-1], (gold[g] == system) * (1 + table[g + 1, 1:]))
         table[g, :-1] = np.maximum.accumulate(best[::-1])[::-1]
     return table
+
+
+# Scores of a pipeline on a gold treebank, from its raw text or from its words.
+
+
+def evaluate_pipeline(
+    model: PipelineModel, gold: FilePath | Treebank, input: str = "text", beam: int | None = None, threads: int = 1,
+    spec: TextSpec = PLAIN,
+) -> PipelineScores:  # fmt: skip
+    """The metrics of the CoNLL 2018 shared task. input: text, or gold-tokens."""
+    if isinstance(gold, Treebank):
+        treebank, right = gold, treebank_bytes(gold, fields=())
+    else:
+        right = read_text(gold, spec)
+        treebank = parse_treebank(right, shown(gold), labelled=False)
+    if input == "gold-tokens":
+        guess = treebank_bytes(_annotated(model, treebank, beam, threads), fields=ANNOTATIONS)
+    else:
+        job = make_job(model, "text", "conllu", None, beam)
+        parts = map_in_order(job.work, parts_of_text(job, [gold_split(treebank).text]), threads)
+        guess = b"".join(data for data, _ in written(job, parts))
+    return evaluate(right, guess)
+
+
+def _annotated(model: PipelineModel, gold: Treebank, beam: int | None, threads: int) -> Treebank:
+    """The words of gold with what the pipeline finds, and nothing else. A parser alone reads gold's tags and lemmas."""
+    words = words_only(gold)
+    if not {"tag", "lemma"} & set(model.names):
+        found = annotated(model, gold, ["parse"], beam, threads) if "parse" in model.names else words
+        return words.with_trees(found.heads, found.relations)
+    return annotated(model, words, beam=beam, threads=threads)

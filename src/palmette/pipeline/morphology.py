@@ -9,26 +9,38 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from palmette.data import array_specs
+from palmette.data.array_specs import ArraySpec
 from palmette.data.corpus import Column, column_of_strings
+from palmette.data.model_file import AGAIN, check_text, read_metadata
 from palmette.data.treebank import NOTHING, Treebank
-from palmette.errors import DataError
+from palmette.errors import DataError, ModelError
 from palmette.features.encode import Encoder, hash_optional
 from palmette.features.named import named_text
 from palmette.features.resources import Resources
 from palmette.features.templates import parse
 from palmette.kernels.bundle.forms import Bundles
-from palmette.pipeline.bundles import LARGEST, BundleModel, Lesson, Schedule, learn_bundles, lists_of
+from palmette.pipeline.bundles import (
+    LARGEST,
+    BundleMeta,
+    BundleModel,
+    Lesson,
+    Rising,
+    Schedule,
+    bundle_from_parts,
+    bundle_parts,
+    learn_bundles,
+    lists_of,
+)
 from palmette.pipeline.chains import corpus_of
-from palmette.pipeline.edit_scripts import lower
-from palmette.pipeline.keys import keys_of_cells, looked_up, mixed
-from palmette.pipeline.memo import SHORT, Memo
+from palmette.pipeline.known_words import SHORT, WordMemo, keys_of_cells, looked_up, lower, mixed
 from palmette.training.result import Progress
 
 READ = ("form", "upos")
@@ -96,7 +108,7 @@ def _is_near(line: str) -> bool:
     return all(abs(row) <= 1 for row in rows) and (len(rows) < 2 or all(column == "1" for _, column in places))
 
 
-class Words(NamedTuple):
+class KnownWords(NamedTuple):
     """Words that keep to some labels."""
 
     key: np.ndarray  # u64[]  of form and UPOS, rising
@@ -107,8 +119,8 @@ class Morphology:
     """A trained model of XPOS and FEATS, or of one of them."""
 
     def __init__(
-        self, fields: Sequence[str], labels: list[tuple[str, ...]], upos: list[str], words: Words, model: BundleModel,
-        parts: str,
+        self, fields: Sequence[str], labels: list[tuple[str, ...]], upos: list[str], words: KnownWords,
+        model: BundleModel, parts: str,
     ) -> None:  # fmt: skip
         self.fields = tuple(fields)
         self.labels = labels  # each a cell per field
@@ -137,12 +149,12 @@ class Morphology:
         return self._groups_of(*(treebank.column(field) for field in READ))
 
     @cached_property
-    def _memo(self) -> Memo[tuple[str, ...], int]:
+    def _memo(self) -> WordMemo[tuple[str, ...], int]:
         def groups(words: list[tuple[str, ...]]) -> list[int]:
             found: list[int] = self._groups_of(*map(column_of_strings, zip(*words, strict=True))).tolist()
             return found
 
-        return Memo(groups)
+        return WordMemo(groups)
 
     def _groups_of(self, form: Column, upos: Column) -> np.ndarray:
         number = {tag: k for k, tag in enumerate(self.upos)}
@@ -195,7 +207,7 @@ def learn_morphology(
     encoder = Encoder(parse(templates_text(context), "morphology", "crfpp"), Resources())
     schedule = Schedule(passes or PASSES, seed, CAP, MIN_COUNT)
     model = learn_bundles(corpus_of(treebank, READ), encoder, lesson, schedule, progress)
-    none = Words(np.zeros(0, np.uint64), np.zeros(0, np.int32))
+    none = KnownWords(np.zeros(0, np.uint64), np.zeros(0, np.int32))
     return Morphology(fields, labels, upos.types, none, model, parts)
 
 
@@ -224,7 +236,7 @@ def with_known_words(made: Morphology, treebank: Treebank, known: int | None) ->
         member=np.concatenate((bundles.member, member)),
     )
     model = msgspec.structs.replace(made.model, bundles=more)
-    return Morphology(made.fields, made.labels, made.upos, Words(key, group), model, made.parts)
+    return Morphology(made.fields, made.labels, made.upos, KnownWords(key, group), model, made.parts)
 
 
 def _cells(treebank: Treebank, fields: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -235,3 +247,60 @@ def _numbers(treebank: Treebank, fields: Sequence[str], labels: Sequence[tuple[s
     """The number i32[N] of the label of each word."""
     number = {label: k for k, label in enumerate(labels)}
     return np.array([number[label] for label in _cells(treebank, fields)], np.int32)
+
+
+# The model of XPOS and FEATS as arrays and metadata, to and from a file.
+
+WORDS = (
+    ArraySpec("word.key", np.uint64, ("words",), rules=(Rising(),)),
+    ArraySpec("word.group", np.int32, ("words",), low=0, high="groups"),
+)
+
+
+class MorphologyMeta(msgspec.Struct, frozen=True):
+    """The metadata that is stored with the arrays."""
+
+    fields: list[str]
+    labels: list[list[str]]  # each a cell per field
+    upos: list[str]
+    parts: str
+    model: BundleMeta
+
+
+def morphology_parts(made: Morphology) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the metadata of a model."""
+    arrays, model = bundle_parts(made.model)
+    meta = {
+        "fields": list(made.fields),
+        "labels": [list(label) for label in made.labels],
+        "upos": made.upos,
+        "parts": made.parts,
+        "model": model,
+    }
+    return arrays | {"word.key": made.words.key, "word.group": made.words.group}, meta
+
+
+def morphology_from_parts(arrays: Mapping[str, np.ndarray], meta: dict[str, Any], source: str) -> Morphology:
+    """The model of arrays and metadata as `morphology_parts` gives them, all of them checked."""
+    stored = read_metadata(meta, MorphologyMeta, "morphology", source)
+    _check(stored, source)
+    labels = [tuple(label) for label in stored.labels]
+    rest = {name: array for name, array in arrays.items() if not name.startswith("word.")}
+    rows = numbered_parts(labels, stored.fields, stored.parts)
+    model = bundle_from_parts(rest, stored.model, rows, len(READ), source)
+    groups = model.bundles.begin.size - 1
+    found = array_specs.unpack(arrays, WORDS, {"groups": groups}, source)
+    if groups <= len(stored.upos):
+        raise ModelError("damaged model: a tag has no group of labels", file=source, hint=AGAIN)
+    return Morphology(stored.fields, labels, stored.upos, KnownWords(*found.values()), model, stored.parts)
+
+
+def _check(stored: MorphologyMeta, source: str) -> None:
+    fields = stored.fields
+    cells = [cell for label in stored.labels for cell in label]
+    check_text([*cells, *stored.upos], "a label", source)
+    good = fields and set(fields) <= set(FIELDS) and len(set(fields)) == len(fields) and stored.parts in PARTS
+    if not good or any(len(label) != len(fields) for label in stored.labels):
+        raise ModelError("damaged model: labels of other fields than XPOS and FEATS", file=source, hint=AGAIN)
+    if any(not cell or any(mark in cell for mark in "\t\n\r") for cell in cells):
+        raise ModelError("damaged model: a label that cannot be written", file=source, hint=AGAIN)

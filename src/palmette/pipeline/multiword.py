@@ -41,7 +41,7 @@ _TEMPLATES = "\n".join(
 )
 
 
-class Rule(NamedTuple):
+class AffixRule(NamedTuple):
     """Takes `affix` off the end of a token, or off its beginning, and puts `words` there: the part that is left is
     joined to the first of them, or to the last."""
 
@@ -68,7 +68,7 @@ class Rule(NamedTuple):
 class _Affixes:
     """The affixes of rules, to find the tokens that have one."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[AffixRule]) -> None:
         self._known = {(rule.at_end, rule.affix) for rule in rules}
         self._sizes = sorted({(at_end, len(affix)) for at_end, affix in self._known})
         self._ends, self._starts = (
@@ -76,7 +76,7 @@ class _Affixes:
         )
 
     def of(self, token: str) -> list[tuple[bool, str]]:
-        """The affixes that a token has beside something else."""
+        """The affixes of a token that is longer than them."""
         found = [
             (at_end, token[len(token) - n :] if at_end else token[:n]) for at_end, n in self._sizes if n < len(token)
         ]
@@ -91,13 +91,13 @@ class _Affixes:
         return [token for token in tokens if self.any_of(token)]
 
 
-def rules_of(token: str, words: Sequence[str]) -> tuple[Rule, Rule]:
+def rules_of(token: str, words: Sequence[str]) -> tuple[AffixRule, AffixRule]:
     """The rules with the shortest affixes that make these words: at the end, and at the beginning."""
     front = _common(token, words[0])
     back = _common(token[::-1], words[-1][::-1])
     return (
-        Rule(True, token[front:], (words[0][front:], *words[1:])),
-        Rule(False, token[: len(token) - back], (*words[:-1], words[-1][: len(words[-1]) - back])),
+        AffixRule(True, token[front:], (words[0][front:], *words[1:])),
+        AffixRule(False, token[: len(token) - back], (*words[:-1], words[-1][: len(words[-1]) - back])),
     )
 
 
@@ -109,7 +109,7 @@ def _common(a: str, b: str) -> int:
     return n
 
 
-class Multiword:
+class MultiwordTokens:
     """The multi-word tokens of a language."""
 
     def __init__(self, words: Mapping[str, Sequence[str]], model: ChainModel | None) -> None:
@@ -119,7 +119,7 @@ class Multiword:
             token: parts for token, parts in self.words.items() if token == token.lower()
         }
         names = [] if model is None else model.labels
-        self._rules = [None if name == NO_RULE else msgspec.json.decode(name, type=Rule) for name in names]
+        self._rules = [None if name == NO_RULE else msgspec.json.decode(name, type=AffixRule) for name in names]
         self._affixes = _Affixes(rule for rule in self._rules if rule is not None)
 
     def apart(self, tokens: Sequence[str]) -> dict[int, tuple[str, ...]]:
@@ -163,9 +163,9 @@ class Multiword:
             found.append(None if words is None else tuple(words))
         return found
 
-    def compact(self) -> Multiword:
+    def compact(self) -> MultiwordTokens:
         """The multi-word tokens with a classifier of 8-bit weights."""
-        return self if self.model is None else Multiword(self.words, compacted(self.model, None, 0.0))
+        return self if self.model is None else MultiwordTokens(self.words, compacted(self.model, None, 0.0))
 
     @property
     def stored(self) -> dict[str, list[str]]:
@@ -173,7 +173,7 @@ class Multiword:
         return {token: list(words) for token, words in self.words.items()}
 
     @classmethod
-    def from_stored(cls, words: dict[str, list[str]], model: ChainModel | None, source: str) -> Multiword:
+    def from_stored(cls, words: dict[str, list[str]], model: ChainModel | None, source: str) -> MultiwordTokens:
         """What `stored` gave, with the model; ModelError if that cannot be."""
         check_text((text for token, parts in words.items() for text in (token, *parts)), "a word", source)
         if any(len(parts) < 2 or not all(map(_is_word, parts)) for parts in words.values()):
@@ -191,7 +191,7 @@ def _is_word(text: str) -> bool:
     return bool(text) and not any(map(str.isspace, text))
 
 
-def _is_clean(rule: Rule) -> bool:
+def _is_clean(rule: AffixRule) -> bool:
     """Whether a rule makes several words without white space, if the token has none."""
     return len(rule.words) > 1 and not any(c.isspace() for word in rule.words for c in word)
 
@@ -204,16 +204,16 @@ def _as_corpus(tokens: Sequence[str]) -> Corpus:
 # Learning
 
 
-def learn_multiword(split: SplitText, *, seed: int = 1) -> Multiword:
+def learn_multiword(split: SplitText, *, seed: int = 1) -> MultiwordTokens:
     """The multi-word tokens of a treebank, and the rules that they show."""
     usual = _usual_words(split)
     several = {token: words for token, words in usual.items() if len(words) > 1}
     if not several:
-        return Multiword({}, None)
+        return MultiwordTokens({}, None)
     rules = _common_rules(several)
     often = _good_rules(list(rules.values()), list(usual))
     if not often:
-        return Multiword(several, None)
+        return MultiwordTokens(several, None)
     candidates = _Affixes(often).candidates(list(usual))
     labels = [rules[token].name() if rules.get(token) in often else NO_RULE for token in candidates]
     corpus = _as_corpus(candidates)
@@ -221,17 +221,17 @@ def learn_multiword(split: SplitText, *, seed: int = 1) -> Multiword:
     corpus.labels = column_of_types(np.array([names.index(label) for label in labels], np.int32), names)
     learner = Mira(nbest=3, aggressiveness=0.02)
     tagger = Tagger(template=parse(_TEMPLATES), learner=learner, passes=_PASSES, seed=seed, ends=False)
-    return Multiword(several, trained_chain(corpus, tagger))
+    return MultiwordTokens(several, trained_chain(corpus, tagger))
 
 
-def _common_rules(several: Mapping[str, Sequence[str]]) -> dict[str, Rule]:
+def _common_rules(several: Mapping[str, Sequence[str]]) -> dict[str, AffixRule]:
     """For each token that one of its two rules that more tokens share."""
     both = {token: rules_of(token, words) for token, words in several.items()}
     count = Counter(rule for rules in both.values() for rule in rules)
     return {token: max(rules, key=lambda rule: (count[rule], -len(rule.affix))) for token, rules in both.items()}
 
 
-def _good_rules(rules: Sequence[Rule], tokens: Sequence[str]) -> set[Rule]:
+def _good_rules(rules: Sequence[AffixRule], tokens: Sequence[str]) -> set[AffixRule]:
     """The rules that explain several tokens, and a good share of those that have their affix."""
     often = {rule: n for rule, n in Counter(rules).items() if n >= _OFTEN}
     affixes = _Affixes(often)

@@ -23,8 +23,7 @@ from palmette.data.treebank import NOTHING, Treebank, Word, treebank_from_senten
 from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
 from palmette.options.spelling import spelt
-from palmette.pipeline.batches import batches, documents
-from palmette.pipeline.document import Document
+from palmette.pipeline.document import Document, batches, documents
 from palmette.pipeline.model import PipelineModel, annotated
 from palmette.pipeline.options import GOLD_INPUTS, PipelineOptions
 from palmette.pipeline.run import make_job, run_file
@@ -32,7 +31,7 @@ from palmette.pipeline.split_text import SplitText
 
 if TYPE_CHECKING:
     from palmette.pipeline.conll18 import PipelineScores
-    from palmette.pipeline.stages import StageReport
+    from palmette.pipeline.train import StageReport
 
 
 class Pipeline(PipelineOptions, Estimator):
@@ -53,7 +52,7 @@ class Pipeline(PipelineOptions, Estimator):
         component fails, its error is raised when the others have ended, and the pipeline keeps them (`components_`)."""
         from palmette.pipeline.train import train_pipeline
 
-        self.check()
+        self._check_values()
         self.model_, self.outcome_ = train_pipeline(treebank, dev, self, threads=threads, report=progress)
         for error in self.outcome_.errors.values():
             raise error
@@ -64,7 +63,7 @@ class Pipeline(PipelineOptions, Estimator):
         **options: Any,
     ) -> Pipeline:  # fmt: skip
         """Learn from a CoNLL-U file; `options` as for `fit`. skip_bad: leave out sentences that are not trees."""
-        self.check()
+        self._check_values()
         trees = "parse" in self.components
         files = [path] if dev is None else [path, dev]
         try:
@@ -146,7 +145,7 @@ class Pipeline(PipelineOptions, Estimator):
     ) -> PipelineScores:
         """The metrics of the CoNLL 2018 shared task on a gold treebank, by the official scorer's names. input: text
         (what the treebank's text gives), or gold-tokens (its sentences and words are given)."""
-        from palmette.pipeline.evaluate import evaluate_pipeline
+        from palmette.pipeline.conll18 import evaluate_pipeline
 
         if input not in GOLD_INPUTS:
             raise UsageError(f"input: {input!r} is none of {', '.join(GOLD_INPUTS)}")

@@ -1,22 +1,240 @@
 """A text with its sentences, tokens and words, each token with its place: `SplitText`.
 
-White space (`white_space.py`) separates tokens and belongs to none, except inside a token of several written words
-(Vietnamese), whose form has one blank in its place. All other characters of the text belong to exactly one token.
-`gold_split` reads the text of a treebank; `conllu_text.py` writes one as CoNLL-U.
+White space separates tokens and belongs to none, except inside a token of several written words (Vietnamese), whose
+form has one blank in its place. All other characters of the text belong to exactly one token. `gold_split` reads the
+text of a treebank; `output.py` writes one as CoNLL-U.
 """
 
 from __future__ import annotations
 
 import logging
+import re
+from collections.abc import Iterator
+from itertools import pairwise
 
 import msgspec
 import numpy as np
 
 from palmette.data.corpus import Column, Corpus, column_of_strings
+from palmette.data.formats.conllu_light import CONLLU_FIELDS, FORM
 from palmette.data.treebank import FIELDS, Treebank, no_cells, without_trees
 from palmette.errors import DataError, counted
-from palmette.pipeline.gold_tokens import GoldSentence, gold_sentences
-from palmette.pipeline.white_space import one_blank
+from palmette.kernels.io.columns import BLANK_LINE, DROPPED_LINE, TOKEN_LINE
+
+# White space between tokens, and how the MISC field of CoNLL-U writes it.
+#
+# White space is what `str.isspace` says, as for the validator of Universal Dependencies: blanks, TAB, line ends, no-
+# break and other Unicode spaces. UDPipe writes it in MISC as `SpacesAfter`, `SpacesBefore` and `SpacesInToken`, with
+# the escapes \s \t \r \n \p (a bar) and \\. We add \uXXXX for all other white space, which would not be valid there as
+# it is.
+
+WHITE = re.compile(r"\s+")
+_ESCAPES = {" ": r"\s", "\t": r"\t", "\r": r"\r", "\n": r"\n", "|": r"\p", "\\": r"\\"}
+_PLAIN = {escape[1]: character for character, escape in _ESCAPES.items()}
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_SPECIAL = re.compile(r"[\s|\\]")
+
+
+def one_blank(token: str) -> str:
+    """The form of a token that is one word: its text, with one blank where it has white space."""
+    return WHITE.sub(" ", token)
+
+
+def without_white(text: str) -> str:
+    return WHITE.sub("", text)
+
+
+def escaped(text: str) -> str:
+    """A text as a value in MISC."""
+    return _SPECIAL.sub(lambda found: _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}", text)
+
+
+def unescaped(value: str) -> str:
+    """The text of a value in MISC; unknown escapes stay as they are."""
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else _PLAIN.get(found[2], found[0]), value)
+
+
+# The surface tokens of a treebank with the white space around them, from its comments, ranges and MISC field.
+
+_MISC = CONLLU_FIELDS.index("misc")
+_TEXT = re.compile(r"#\s*text\s*=\s*(.*)")
+_PARAGRAPH = re.compile(r"#\s*(?:newpar|newdoc)(?:\s|$)")
+
+
+class GoldToken(msgspec.Struct):
+    """A surface token as the text has it. `after`: the white space after it, None if one blank or unknown."""
+
+    text: str
+    n_words: int
+    before: str | None = None  # SpacesBefore
+    after: str | None = None
+    exact: bool = False  # whether SpacesAfter gave the white space after it
+    in_token: str | None = None  # SpacesInToken
+
+
+class GoldSentence(msgspec.Struct):
+    """The tokens of a sentence."""
+
+    tokens: list[GoldToken]
+    paragraph: bool  # whether it begins one
+    has_text: bool
+    text_fits: bool
+    line: int | None  # of its first word
+
+
+def gold_sentences(treebank: Treebank) -> list[GoldSentence]:
+    """The sentences of a treebank. One that was made in Python has only its words."""
+    lines = treebank.corpus.lines
+    if lines is None:
+        cells = treebank.forms.cells()
+        words = [[GoldToken(form, 1) for form in cells[a:b]] for a, b in pairwise(treebank.offset.tolist())]
+        return [GoldSentence(tokens, False, False, False, None) for tokens in words]
+    return list(_GoldReader(treebank))
+
+
+class _GoldReader:
+    """Goes through the lines of a treebank."""
+
+    def __init__(self, treebank: Treebank) -> None:
+        self.source = treebank.corpus.source
+        assert treebank.corpus.lines is not None
+        self.lines = treebank.corpus.lines
+        self.paragraph = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self.text: str | None = None
+        self.tokens: list[GoldToken] = []
+        self.n_words = self.until = 0
+        self.line = 0
+
+    def __iter__(self) -> Iterator[GoldSentence]:
+        raw, first = self.lines.data.tobytes(), self.lines.first_line
+        bounds = (array.tolist() for array in (self.lines.start, self.lines.end, self.lines.kind))
+        for number, (a, b, kind) in enumerate(zip(*bounds, strict=True), first):
+            if kind == DROPPED_LINE:
+                continue
+            if kind == BLANK_LINE:
+                yield from self._finished()
+                continue
+            line = raw[a:b].decode()
+            if line.startswith("#"):
+                self._comment(line)
+            else:
+                self._word(line.split("\t"), kind == TOKEN_LINE, number)
+        yield from self._finished()
+
+    def _comment(self, line: str) -> None:
+        if found := _TEXT.fullmatch(line):
+            self.text = found[1].strip()
+        elif _PARAGRAPH.match(line):
+            self.paragraph = True
+
+    def _word(self, cells: list[str], is_word: bool, number: int) -> None:
+        """A word, unless a range has spoken for it, or the range itself; not an empty node."""
+        if not cells[FORM].strip():
+            raise DataError(
+                f"the form {cells[FORM]!r} is white space", file=self.source, line=number, hint="leave it out"
+            )
+        if is_word:
+            self.line = self.line or number
+            self.n_words += 1
+            if self.n_words > self.until:
+                self.tokens.append(_token(cells, 1))
+        elif "-" in cells[0]:
+            first, last = map(int, cells[0].split("-"))
+            if first != max(self.n_words, self.until) + 1 or last < first:
+                raise DataError(
+                    f"the multi-word token {cells[0]} is not before its first word, or overlaps another one",
+                    file=self.source, line=number,
+                    hint="the line 3-4 stands before word 3, which no other such line covers",
+                )  # fmt: skip
+            self.until = last
+            self.tokens.append(_token(cells, last - first + 1))
+
+    def _finished(self) -> Iterator[GoldSentence]:
+        if self.n_words:
+            if self.until > self.n_words:
+                raise DataError(
+                    f"a multi-word token ends at word {self.until}, the sentence at word {self.n_words}",
+                    file=self.source, line=self.line, hint="correct the line with the range, such as 3-4",
+                )  # fmt: skip
+            fits = self.text is not None and _fit(self.tokens, self.text)
+            if not fits:
+                for token in self.tokens:
+                    token.text = _exact(token, token.text)
+            yield GoldSentence(self.tokens, self.paragraph, self.text is not None, fits, self.line)
+            self.paragraph = False
+        self._begin()
+
+
+def _token(cells: list[str], n_words: int) -> GoldToken:
+    made = GoldToken(one_blank(cells[FORM]).strip(), n_words)
+    if cells[_MISC] == "_":
+        return made
+    for entry in cells[_MISC].split("|"):
+        name, _, value = entry.partition("=")
+        if name == "SpacesAfter":
+            made.after, made.exact = _white(value), True
+        elif name == "SpaceAfter" and value == "No" and not made.exact:
+            made.after = ""
+        elif name == "SpacesBefore":
+            made.before = _white(value)
+        elif name == "SpacesInToken":
+            made.in_token = unescaped(value)
+    return made
+
+
+def _white(value: str) -> str:
+    """White space from MISC; other text, which UDPipe can put there, is none."""
+    text = unescaped(value)
+    return text if not text or text.isspace() else " " if any(map(str.isspace, text)) else ""
+
+
+def _exact(token: GoldToken, found: str) -> str:
+    """The text of a token: SpacesInToken if that is the same but for white space."""
+    given = token.in_token
+    return given.strip() if given and without_white(given) == without_white(found) else found
+
+
+def _fit(tokens: list[GoldToken], text: str) -> bool:
+    """Whether the text spells the tokens. If so, they get their text and the white space after them from it."""
+    ends = []
+    at = 0
+    for token in tokens:
+        start = at
+        while start < len(text) and text[start].isspace():
+            start += 1
+        at = _end_of(token.text, text, start)
+        if at < 0:
+            return False
+        ends.append((start, at))
+    if text[at:].strip():
+        return False
+    starts = [a for a, _ in ends]
+    for token, (a, b), following in zip(tokens, ends, [*starts[1:], None], strict=True):
+        token.text = _exact(token, text[a:b])
+        if following is not None and not token.exact:
+            token.after = text[b:following]
+    return True
+
+
+def _end_of(form: str, text: str, at: int) -> int:
+    """Where a form that starts at a place of the text ends there, whatever the white space; -1 if it is not there."""
+    if text.startswith(form, at):
+        return at + len(form)
+    for character in form:
+        if character.isspace():
+            continue
+        while at < len(text) and text[at].isspace():
+            at += 1
+        if at == len(text) or text[at] != character:
+            return -1
+        at += 1
+    return at
+
+
+# The text with its tokens
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +322,7 @@ def _is_offset(offset: np.ndarray, total: int) -> bool:
 
 
 def gold_split(treebank: Treebank) -> SplitText:
-    """The text of a treebank as its comments and its MISC field tell it, with its sentences, tokens and words.
+    """The text of a treebank by its comments and its MISC field, with its sentences, tokens and words.
 
     The text of a sentence is its `# text`; white space that is given exactly (SpacesAfter, SpacesBefore,
     SpacesInToken) is taken from there. Sentences follow each other with one blank, or without one after SpaceAfter=No;

@@ -29,8 +29,15 @@ from palmette.pipeline.chains import (
     trained_chain,
     unpacked_chains,
 )
-from palmette.pipeline.morphology import CONTEXTS, PARTS, Morphology, learn_morphology, with_known_words
-from palmette.pipeline.stored_morphology import morphology_from_parts, morphology_parts
+from palmette.pipeline.morphology import (
+    CONTEXTS,
+    PARTS,
+    Morphology,
+    learn_morphology,
+    morphology_from_parts,
+    morphology_parts,
+    with_known_words,
+)
 from palmette.structures.chain.model import ChainModel
 from palmette.training.result import Progress
 
@@ -63,7 +70,7 @@ _AFFIXES = (
 
 
 class Way(NamedTuple):
-    """A way to learn UPOS: templates beside those of parts of speech, and the size of steps."""
+    """A way to train UPOS: templates in addition to those of parts of speech, and the step size."""
 
     templates: str
     aggressiveness: float
@@ -87,7 +94,7 @@ class _Choice(NamedTuple):
 
 
 class TagsMeta(msgspec.Struct, frozen=True):
-    """What is stored beside the arrays."""
+    """The metadata that is stored with the arrays."""
 
     models: dict[str, Any]
     morphology: dict[str, Any] | None = None
@@ -99,9 +106,7 @@ class Tags:
     def __init__(self, *, passes: int | None = None, seed: int = 1) -> None:
         self.passes, self.seed = passes, seed
 
-    def fit(
-        self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None, threads: int = 1
-    ) -> Self:
+    def fit(self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None) -> Self:
         """Learn from the fields that the treebank has; see `_chosen` for what development data chooses."""
         fields = [field for field in FIELDS if _has(treebank, field)]
         if not fields:
@@ -202,7 +207,7 @@ class Tags:
         return made if self.upos_ is not None else made.with_column(UPOS, treebank.column(UPOS))
 
     def compact(self, dev: Treebank | None, most_loss: float) -> None:
-        """Make the model of UPOS small; at most so many points are lost on `dev`. That of XPOS and FEATS is small."""
+        """Make the model of UPOS small, losing at most `most_loss` points on `dev`. That of XPOS and FEATS is small."""
         if self.upos_ is not None:
             scored = dev is not None and _has(dev, UPOS)  # without UPOS there, any loss would look like none
             corpus = corpus_of(dev, ["form"], dev.column(UPOS)) if dev is not None and scored else None

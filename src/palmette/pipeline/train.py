@@ -7,30 +7,197 @@ whose other columns are jackknifed: predicted by models that have not seen the s
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from palmette.data.treebank import FIELDS, NOTHING, Treebank
+import numpy as np
+
+from palmette.data.corpus import column_of_strings
+from palmette.data.subset import dealt
+from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of
 from palmette.errors import DataError
-from palmette.pipeline.components import METRICS, component_class, in_order
-from palmette.pipeline.evaluate import evaluate_pipeline
-from palmette.pipeline.file import TASK, PipelineMeta, StoredComponent, TrainedOn
-from palmette.pipeline.folds import Fold, annotated_fold, folds_of, joined_folds
-from palmette.pipeline.model import FIELDS_OF, PipelineModel, words_only
+from palmette.pipeline.chains import accuracy
+from palmette.pipeline.conll18 import evaluate_pipeline
+from palmette.pipeline.model import (
+    FIELDS_OF,
+    METRICS,
+    TASK,
+    PipelineMeta,
+    PipelineModel,
+    StoredComponent,
+    TrainedOn,
+    component_class,
+    in_order,
+    words_only,
+)
 from palmette.pipeline.options import PipelineOptions
-from palmette.pipeline.stages import Stage, StageReport, run_stages
 from palmette.pipeline.trees import Trees
+from palmette.structures.training_log import Epoch
+from palmette.training.interrupt import Interrupt, interruptible
 from palmette.training.result import Progress
 
+# Jackknifing: parts of a treebank, each annotated by components that have not seen it.
+
 logger = logging.getLogger(__name__)
+
+
+class Fold(NamedTuple):
+    """Some sentences of a treebank with predicted columns."""
+
+    sentences: np.ndarray  # i64[], their numbers
+    words: Treebank
+
+
+def folds_of(treebank: Treebank, most: int, seed: int) -> np.ndarray:
+    """The fold i64[S] of each sentence; all are in one if there are too few to divide."""
+    n = min(most, treebank.n_sentences)
+    return dealt(treebank.n_sentences, n, seed) if n > 1 else np.zeros(treebank.n_sentences, np.int64)
+
+
+def annotated_fold(
+    treebank: Treebank, fold: np.ndarray, k: int, components: Sequence[Callable[[], Any]], progress: Progress | None
+) -> Fold:
+    """Fold k annotated by components that are trained on the other folds, one after the other."""
+    own, rest = np.flatnonzero(fold == k), treebank.take(np.flatnonzero(fold != k))
+    words = words_only(treebank.take(own))
+    for new in components:
+        words = new().fit(rest, progress=progress).apply(words)
+    return Fold(own, words)
+
+
+def joined_folds(treebank: Treebank, folds: Iterable[Fold]) -> Treebank:
+    """The treebank with the predicted columns of all its folds; trees as they were."""
+    cells = [np.empty(treebank.n_tokens, object) for _ in FIELDS]
+    for sentences, words in folds:
+        tokens = tokens_of(treebank.offset, sentences)
+        for column, found in zip(cells, words.corpus.columns, strict=True):
+            column[tokens] = found.cells()
+    for field, column in zip(FIELDS[1:], cells[1:], strict=True):
+        made = column_of_strings(column.tolist())
+        if made.types != [NOTHING]:
+            right = 100 * accuracy(made, treebank.column(field))
+            logger.info("jackknife: %s: %.2f%% as in the treebank", field.upper(), right)
+        treebank = treebank.with_column(field, made)
+    return treebank
+
+
+# Steps of a training that run side by side: each begins when those that it needs have ended.
+#
+# All steps run in worker threads, also if there is only one. The main thread waits for Ctrl-C, which stops the running
+# steps at the next point of their progress; what has ended by then is kept. If a step fails, those that need it do not
+# begin, and the others continue.
+
+LOOK = 0.1  # seconds between looks at the signals
+
+
+class StageReport(Protocol):
+    """Gets the progress of the steps; called from several threads."""
+
+    def begins(self, stage: str) -> None: ...
+
+    def progress(self, stage: str, number: int, done: int, total: int, finished: Epoch | None) -> None: ...
+
+    def ends(self, stage: str, seconds: float, note: str) -> None: ...
+
+
+class Stage(NamedTuple):
+    """A step of a training."""
+
+    name: str
+    work: Callable[[Mapping[str, Any], Progress], Any]  # from the results so far to that of this step
+    needs: tuple[str, ...] = ()
+    note: Callable[[Any], str] = lambda result: ""  # what is reported about the result
+
+
+class StageResults(NamedTuple):
+    """What came of the steps that have ended."""
+
+    results: dict[str, Any]
+    seconds: dict[str, float]
+    signal: int  # that has interrupted the training; 0: none
+    errors: dict[str, Exception]  # of the steps that failed, in the order in which they did
+
+
+class StagesStopped(Exception):
+    """Raised inside a step that is asked to stop."""
+
+
+class _StageRun:
+    """The state that the threads share."""
+
+    def __init__(self, report: StageReport | None) -> None:
+        self.stop = threading.Event()
+        self.report = report
+        self.results: dict[str, Any] = {}
+        self.seconds: dict[str, float] = {}
+        self.errors: dict[str, Exception] = {}
+
+    def do(self, stage: Stage) -> None:
+        """Do one step, in a worker thread."""
+
+        def progress(number: int, done: int, total: int, finished: Epoch | None) -> None:
+            if self.stop.is_set():
+                raise StagesStopped
+            if self.report is not None:
+                self.report.progress(stage.name, number, done, total, finished)
+
+        if self.stop.is_set():
+            return
+        begun = time.perf_counter()
+        if self.report is not None:
+            self.report.begins(stage.name)
+        try:
+            found = stage.work(self.results, progress)
+        except StagesStopped:
+            return
+        except Exception as error:
+            self.errors[stage.name] = error
+            if self.report is not None:
+                self.report.ends(stage.name, time.perf_counter() - begun, f"failed: {error}")
+            return
+        self.seconds[stage.name] = time.perf_counter() - begun
+        self.results[stage.name] = found
+        if self.report is not None:
+            self.report.ends(stage.name, self.seconds[stage.name], stage.note(found))
+
+
+def run_stages(stages: Sequence[Stage], *, threads: int, report: StageReport | None = None) -> StageResults:
+    """Run the steps on some threads, those that come first in the list first."""
+    run = _StageRun(report)
+    with interruptible() as interrupt, ThreadPoolExecutor(threads) as pool:
+        try:
+            _drive(list(stages), run, pool, interrupt)
+        finally:
+            run.stop.set()
+    return StageResults(run.results, run.seconds, interrupt.signal, run.errors)
+
+
+def _drive(waiting: list[Stage], run: _StageRun, pool: ThreadPoolExecutor, interrupt: Interrupt) -> None:
+    pending: set[Future[None]] = set()
+    while True:
+        if interrupt:
+            run.stop.set()
+            waiting.clear()
+        for stage in [stage for stage in waiting if all(name in run.results for name in stage.needs)]:
+            waiting.remove(stage)
+            pending.add(pool.submit(run.do, stage))
+        if not pending:
+            return
+        ended, pending = wait(pending, timeout=LOOK, return_when=FIRST_COMPLETED)
+        for future in ended:
+            future.result()  # raises what is not an error of a step
+
 
 SCORES = "dev scores"
 SHARES = {"tok": 0.1, "tag": 0.2, "parse": 0.5}  # of the points that may be lost; lost tags cost the parser, too
 
 
 class PipelineOutcome(NamedTuple):
-    """What is told about a training, and not stored."""
+    """What is reported about a training, and not stored."""
 
     seconds: dict[str, float]  # by step
     signal: int  # that has interrupted it; 0: none

@@ -36,7 +36,7 @@ class Trees:
         return self
 
     def compact(self, dev: Treebank | None, most_loss: float, *, threads: int = 1) -> None:
-        """Make the model small; at most so many points of LAS are lost on `dev`. It stays as it is if not."""
+        """Make the model small, unless that loses more than `most_loss` points of LAS on `dev`."""
         try:
             self.parser.compact(dev, most_loss=most_loss, threads=threads)
         except UsageError as error:  # rounded weights lose more

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from palmette.errors import counted
+from palmette.evaluation.record import Inspection
 from palmette.features.templates import to_text
 from palmette.options.latent import ClassifierOptions
 from palmette.options.learners import Lclr
 from palmette.options.spelling import named
 from palmette.reports.console import OutputConsole
+from palmette.reports.inspected import print_facts, training_fact
 from palmette.reports.tables import described, not_zero
 from palmette.structures.latent.model import ClassifierModel
 from palmette.structures.latent.weights import largest, n_weights
 
-SHOWN_PASSES = 40
+if TYPE_CHECKING:
+    from palmette.estimators.classifier import Classifier
+
 SHOWN_TAGS = 12
 
 
@@ -50,9 +53,10 @@ def _again(counts: list[int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in zip(named, counts, strict=False))
 
 
-def classifier_inspection(model: ClassifierModel, top: int) -> dict[str, Any]:
-    """Everything that `palmette inspect` tells, as plain JSON types."""
-    return {
+def inspect_classifier(classifier: Classifier, top: int, labels: int | None = None) -> Inspection:
+    """What `palmette inspect` tells of a classifier."""
+    model = classifier.model_
+    about: dict[str, Any] = {
         "task": "classify",
         "classes": list(model.classes),
         "views": {view.name: list(view.tags) for view in model.views},
@@ -67,8 +71,35 @@ def classifier_inspection(model: ClassifierModel, top: int) -> dict[str, Any]:
         "history": [{k: v for k, v in row.items() if k != "seconds"} for row in model.meta["history"]],
         "best_pass": model.meta.get("best_pass"),
         "ended": model.meta.get("ended"),
-        "top": {view.name: _top_of_view(model, r, top) for r, view in enumerate(model.views)},
+        "top": strongest_tags(model, top),
     }
+    weights = {
+        f"strongest weights of {name}": dict(list(tags.items())[: labels or SHOWN_TAGS])
+        for name, tags in about["top"].items()
+        if any(tags.values())
+    }
+    return Inspection(_facts(about), about, weights)
+
+
+def _facts(about: dict[str, Any]) -> dict[str, str]:
+    negative, positive = about["classes"]
+    views = ", ".join(f"{name} ({counted(len(tags), 'tag')})" for name, tags in about["views"].items())
+    settings = about["settings"]
+    return {
+        "classes": f"{positive} (score of at least 0), {negative}",
+        "learner": f"{described(settings['learner'])}, estimator {settings['estimator']}",
+        "views": views + (f", combined by {settings['combine']}" if len(about["views"]) > 1 else ""),
+        "attributes": f"{about['attributes']:,}; {not_zero(about['nonzero_weights'])}",
+        "largest weight": f"{about['largest_weight']:.4g}",
+        "start": "zero" if about["start"] is None else f"a chunker's weights up to {about['start']:.4g}",
+        "training": training_fact(about),
+        "unicode": settings["unicode"],
+    }
+
+
+def strongest_tags(model: ClassifierModel, top: int) -> dict[str, dict[str, list[tuple[str, float]]]]:
+    """By view, the attributes with the largest weights of each tag."""
+    return {view.name: _top_of_view(model, r, top) for r, view in enumerate(model.views)}
 
 
 def _top_of_view(model: ClassifierModel, r: int, top: int) -> dict[str, list[tuple[str, float]]]:
@@ -84,64 +115,18 @@ def _top_of_view(model: ClassifierModel, r: int, top: int) -> dict[str, list[tup
     return found
 
 
-def print_classifier(about: dict[str, Any], console: Console | None = None) -> None:
+def print_classifier(found: Inspection, console: Console | None = None) -> None:
+    """Facts, training log, and the strongest attributes of each tag."""
     console = console or OutputConsole(100)
-    negative, positive = about["classes"]
-    views = ", ".join(f"{name} ({counted(len(tags), 'tag')})" for name, tags in about["views"].items())
-    settings = about["settings"]
-    rows = [
-        ("classes", f"{positive} (score of at least 0), {negative}"),
-        ("learner", f"{described(settings['learner'])}, estimator {settings['estimator']}"),
-        ("views", views + (f", combined by {settings['combine']}" if len(about["views"]) > 1 else "")),
-        (
-            "attributes",
-            f"{about['attributes']:,}; {not_zero(about['nonzero_weights'])}",
-        ),
-        ("largest weight", f"{about['largest_weight']:.4g}"),
-        ("start", "zero" if about["start"] is None else f"a chunker's weights up to {about['start']:.4g}"),
-        ("training", f"{about['ended']}; pass {about['best_pass']} was kept"),
-        ("unicode", settings["unicode"]),
-    ]
-    table = Table(box=None, padding=(0, 3, 0, 0), show_header=False)
-    for name, value in rows:
-        table.add_row(name, value)
-    console.print(table, markup=False)
-    _print_history(console, about["history"])
-    for name, tags in about["top"].items():
-        if any(tags.values()):
-            console.print(f"strongest attributes of {name}", style="italic", markup=False)
-            for tag, best in list(tags.items())[:SHOWN_TAGS]:
-                told = "  ".join(f"{attribute} {weight:+.3g}" for attribute, weight in best)
-                console.print(f"{tag:<6} {told}", markup=False, soft_wrap=True)
-
-
-def _shown(figure: float | None, times: int, form: str) -> str:
-    """A figure that not all passes of a resumed training need to have."""
-    return "-" if figure is None else format(times * figure, form)
-
-
-def _print_history(console: Console, history: list[dict[str, Any]]) -> None:
-    """A line a pass. The last columns: negatives by how often they were decoded again, or new structures by round."""
-    if not history:
-        return
-    bound, dev = history[-1]["bound"] is not None, history[-1]["dev"] is not None
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    heads = ["pass", "updates", "train acc.", *(["dev"] if dev else []), "decoded", "squared loss"]
-    for head in (*heads, *(["bound"] if bound else [])):
-        table.add_column(head, justify="right")
-    batch = any(row["new_structures"] for row in history)
-    table.add_column("new structures by round" if batch else "negatives decoded again 0, 1, 2, ... times")
-    for row in history[-SHOWN_PASSES:]:
-        cells = [str(row["number"]), f"{row['updates']:,}", f"{100 * row['train_accuracy']:.2f}"]
-        cells += [_shown(row["dev"], 100, ".2f")] if dev else []
-        cells += [f"{row['decoded']:,}", f"{row['squared_loss']:,.1f}"]
-        cells += [_shown(row["bound"], 1, ",.1f")] if bound else []
-        told = row["new_structures"] if batch else row["again"]
-        table.add_row(*cells, ", ".join(f"{k:,}".replace(",", "") for k in told))
-    console.print(table)
-    if history[-1]["bound"] is not None:
+    print_facts(found, console)
+    if any(row["bound"] is not None for row in found.about["history"]):
         console.print(
             "The bound holds for plain PA steps, with the loss of the weights compared with (the estimate at the "
             "start of the pass) taken at the learner's structures; losses are divided by the length of the features.",
             style="italic", markup=False,
         )  # fmt: skip
+    for title, tags in found.weights.items():
+        console.print(title, style="italic", markup=False)
+        for tag, best in tags.items():
+            told = "  ".join(f"{attribute} {weight:+.3g}" for attribute, weight in best)
+            console.print(f"{tag:<6} {told}", markup=False, soft_wrap=True)

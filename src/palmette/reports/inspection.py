@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,12 @@ from rich.table import Table
 
 from palmette.data.labels.schemes import scheme_shown
 from palmette.errors import UsageError, counted
+from palmette.evaluation.record import Inspection
 from palmette.features.templates import LABEL_CONTEXT, to_text
 from palmette.kernels.chain.forms import FeatureWeights
 from palmette.options.chain import TAGGER_LEARNERS
 from palmette.reports.console import OutputConsole
+from palmette.reports.inspected import figure, print_facts, training_fact
 from palmette.reports.tables import described, not_zero
 from palmette.structures.chain.array_specs import PARTS
 from palmette.structures.chain.attribute_names import attribute_name, attribute_words
@@ -26,20 +28,21 @@ from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.posteriors import named
 from palmette.structures.chain.separation import Separation
 from palmette.structures.chain.weights import n_weights
-from palmette.structures.training_log import unit_of
 
 SHOWN_LABELS = 12
+NAMED = 24  # labels that are named
+SAID = ("learner", "estimator")  # settings that are named elsewhere
 TOOLS = {"crfsuite": "CRFsuite", "wapiti": "Wapiti", "crfpp": "CRF++"}
 
 
-def inspection(
+def inspect_chain(
     model: ChainModel, top: int, labels: Sequence[str] | None = None, separation: Separation | None = None
-) -> dict[str, Any]:
-    """Everything that `palmette inspect` tells, as plain JSON types; `separation`: of the data that was asked about."""
+) -> Inspection:
+    """What `palmette inspect` tells of a tagger; `separation`: of the data that was asked about."""
     for label in labels or ():
         if label not in model.labels:
             raise UsageError(f"the model has no label {label!r}; it has {', '.join(model.labels[:20])}")
-    return {
+    about = {
         "labels": model.labels,
         "scheme": model.scheme,
         "order": model.shape.order,
@@ -76,6 +79,56 @@ def inspection(
         "earlier_labels": top_earlier(model, top),
         "start": _of_states(model, model.chain.transitions[0].w[0]),
         "end": _of_states(model, model.chain.transitions[0].w[1]),
+    }
+    weights = {
+        "strongest weights": {k: [(row["name"], row["weight"]) for row in rows] for k, rows in about["top"].items()},
+        "strongest transitions": {
+            "transitions": [(f"{one['from']} > {one['to']}", one["weight"]) for one in about["transitions"]]
+        },
+        "strongest earlier labels": {
+            "earlier labels": [
+                (f"{one['attribute']} > {one['label']}", one["weight"]) for one in about["earlier_labels"]
+            ]
+        },
+    }
+    return Inspection(_facts(about), about, {title: rows for title, rows in weights.items() if any(rows.values())})
+
+
+def inspect_tagger(tagger: Any, top: int, labels: int | None = None) -> Inspection:
+    """Of an estimator over a chain: a tagger, a hidden Markov model, a linear classifier."""
+    model: ChainModel = getattr(tagger, "tagger_", tagger).model_
+    return inspect_chain(model, top, model.labels[:labels])
+
+
+def _facts(about: dict[str, Any]) -> dict[str, str]:
+    settings, origin, names = about["settings"], about["imported"], about["labels"]
+    unused = (*TAGGER_LEARNERS[settings["learner"]["kind"]].unused, *SAID)
+    values = {name: described(value) if isinstance(value, dict) else value for name, value in settings.items()}
+    chosen = ", ".join(
+        f"{name} {value}" for name, value in values.items() if value is not None and name not in (*unused, *SAID)
+    )
+    known = [f"lexicon {name}" for name in about["lexicons"]] + [f"clusters {name}" for name in about["clusters"]]
+    sizes = [
+        f"{size:,} on the {part}, {about['moved'].get(part, 0):,} with weights"
+        for part, size in about["attributes"].items()
+    ]
+    forbidden, templates = about["forbidden_transitions"], about["templates"]
+    scheme = f" ({scheme_shown(names, about['scheme'])})" if about["scheme"] else ""
+    return {
+        "learner": described(settings["learner"]) + _weights_said(settings) if origin is None else "",
+        "read from": "" if origin is None else f"{origin['file']}, a model of {TOOLS[origin['tool']]}",
+        "labels": f"{counted(len(names), 'label')}{scheme}: {', '.join(names[:NAMED])}"
+        + (f", and {len(names) - NAMED} more" if len(names) > NAMED else ""),
+        "states": ", ".join(f"{label} {n}" for label, n in about["states"].items()),
+        "order, search": f"{about['order']}, {about['search']}",
+        "attributes": "; ".join(sizes),
+        "weights": not_zero(about["nonzero_weights"]),
+        "constraints": counted(forbidden, "forbidden label pair") if forbidden else "",
+        "bias": ", ".join(f"{label}={value:.4g}" for label, value in about["bias"].items()),
+        "confidences": _calibration_said(about),
+        "settings": chosen if origin is None else "",
+        "templates": "" if templates is None else ", ".join([counted(len(templates), "template"), *known]),
+        "training": training_fact(about) if origin is None else "",
     }
 
 
@@ -203,73 +256,32 @@ def _of_states(model: ChainModel, row: np.ndarray) -> dict[str, float]:
     return {name: float(row[k]) for k, name in enumerate(model.state_names) if row[k]}
 
 
-def print_inspection(about: dict[str, Any], all_labels: bool, console: Console | None = None) -> None:
+def print_inspection(found: Inspection, all_labels: bool, console: Console | None = None) -> None:
     """Print what `palmette inspect --json` reports, as tables."""
-    console = console or OutputConsole(110)
-    settings = about["settings"]
-    console.print(
-        f"[bold]{settings['learner']['kind']}[/bold], {_weights_said(settings)}"
-        f"order {about['order']}, {counted(len(about['labels']), 'label')}"
-        + (f" ({scheme_shown(about['labels'], about['scheme'])})" if about["scheme"] else "")
-    )
-    for part, size in about["attributes"].items():
-        console.print(f"  {size:,} {part} attributes, {about['moved'].get(part, 0):,} with weights")
-    console.print(f"  {not_zero(about['nonzero_weights'])}")
-    if about["states"]:
-        console.print("  states: " + ", ".join(f"{label} {n}" for label, n in about["states"].items()), markup=False)
-    if about["forbidden_transitions"]:
-        console.print(f"  {counted(about['forbidden_transitions'], 'forbidden label pair')}")
-    for label, value in about["bias"].items():
-        console.print(f"  bias {escape(label)}={value:.4g}")
-    if about["search"] != "exact":
-        console.print(f"  searched with a {about['search']}")
-    console.print(f"  {_calibration_said(about)}", markup=False)
-    unused = TAGGER_LEARNERS[settings["learner"]["kind"]].unused
-    values = {name: described(value) if isinstance(value, dict) else value for name, value in settings.items()}
-    chosen = ", ".join(f"{name} {value}" for name, value in values.items() if value is not None and name not in unused)
-    if about["imported"] is None:
-        console.print(f"  settings: {chosen}", markup=False)
-    else:
-        origin = about["imported"]
-        console.print(f"  read from {origin['file']}, a model of {TOOLS[origin['tool']]}", markup=False)
-    if about["templates"] is not None:
-        known = [f"lexicon {name}" for name in about["lexicons"]] + [f"clusters {name}" for name in about["clusters"]]
-        console.print("  " + ", ".join([counted(len(about["templates"]), "template"), *known]), markup=False)
-    if about["imported"] is None:
-        kept = f"{_unit(about['history'])} {about['best_pass']}"
-        console.print(f"  training: {about['ended']}; kept {kept}", markup=False)
-    _print_history(about["history"], console)
+    console, about = console or OutputConsole(110), found.about
+    print_facts(found, console)
     if about["separation"] is not None:
         _print_separation(about, console)
-    shown = about["top"] if all_labels else dict(list(about["top"].items())[:SHOWN_LABELS])
-    for label, rows in shown.items():
-        cells = "  ".join(f"{escape(row['name'])} [dim]{row['weight']:+.2f}[/dim]" for row in rows)
-        console.print(f"\n[bold]{escape(label)}[/bold]  {cells}")
-        _print_states(about["state_differences"].get(label, {}), console)
-    if len(shown) < len(about["top"]):
-        more = counted(len(about["top"]) - len(shown), "more label")
-        console.print(f"\n... and {more}: --label NAME, or --json")
-    if about["transitions"]:
-        cells = "  ".join(
-            f"{escape(t['from'])} > {escape(t['to'])} [dim]{t['weight']:+.2f}[/dim]" for t in about["transitions"]
-        )
-        console.print(f"\n[bold]transitions[/bold]  {cells}")
-    if about["earlier_labels"]:
-        cells = "  ".join(
-            f"{escape(e['attribute'])} > {escape(e['label'])} [dim]{e['weight']:+.2f}[/dim]"
-            for e in about["earlier_labels"]
-        )
-        console.print(f"\n[bold]earlier labels[/bold]  {cells}")
+    for title, by_label in found.weights.items():
+        shown = list(by_label.items()) if all_labels else list(by_label.items())[:SHOWN_LABELS]
+        for label, rows in shown:
+            cells = "  ".join(f"{escape(name)} [dim]{weight:+.2f}[/dim]" for name, weight in rows)
+            console.print(f"\n[bold]{escape(label)}[/bold]  {cells}")
+            if title == "strongest weights":
+                _print_states(about["state_differences"].get(label, {}), console)
+        if len(shown) < len(by_label):
+            more = counted(len(by_label) - len(shown), "more label")
+            console.print(f"\n... and {more}: --label NAME, or --json")
 
 
 def _calibration_said(about: dict[str, Any]) -> str:
     """What its confidences mean."""
     fitted = about["calibration"]
     if "past" in about["attributes"]:
-        return "it has no confidences: its templates read earlier labels, and a beam does not sum over all sequences"
-    said = "its confidences are probabilities"
+        return "none: its templates read earlier labels, and a beam does not sum over all sequences"
+    said = "probabilities"
     if about["confidence_is"] != "probability":
-        said = "its confidences are not calibrated (see `palmette calibrate`)"
+        said = "not calibrated (see `palmette calibrate`)"
     if fitted is None:
         return said
     place = f"{fitted['data']}, {counted(fitted['sentences'], 'sentence')}"
@@ -280,45 +292,7 @@ def _weights_said(settings: dict[str, Any]) -> str:
     """Which weights came out, if there was a choice."""
     learner = TAGGER_LEARNERS[settings["learner"]["kind"]].from_dict(settings["learner"])
     one = learner.kind == "hmm" or learner.full_batch
-    return "" if one else f"{settings['estimator']} weights, "
-
-
-def _unit(history: list[dict[str, Any]]) -> str:
-    return unit_of(history[-1]["figures"]) if history else "pass"
-
-
-def _print_history(history: list[dict[str, Any]], console: Console) -> None:
-    if not history:
-        return
-    table = Table(box=None, padding=(0, 2, 0, 2))
-    figures = list(dict.fromkeys(name for row in history for name in row["figures"]))
-    work = "evaluations" if "gradient" in figures else "updates"  # of the objective, by lbfgs
-    for head in (_unit(history), work, "train acc.", "dev", *(FIGURES.get(name, (name, 1, ""))[0] for name in figures)):
-        table.add_column(escape(head), justify="right")
-    for row in history:
-        dev = "-" if row["dev"] is None else f"{100 * row['dev']:.2f}"
-        accuracy = f"{100 * row['train_accuracy']:.2f}"
-        found = [_figure(name, row["figures"].get(name)) for name in figures]
-        table.add_row(str(row["number"]), f"{row['updates']:,}", accuracy, dev, *found)
-    console.print(table)
-
-
-# What a pass tells of its weights: heading, factor, form
-FIGURES = {
-    "error": ("error, %", 100, ".2f"),
-    "norm": ("norm", 1, ".1f"),
-    "objective": ("objective", 1, ".2f"),
-    "gradient": ("gradient", 1, ".3g"),
-    "bad": ("bad updates, %", 100, ".1f"),
-    "cut": ("cut at, %", 100, ".1f"),
-    "moved": ("states moved, %", 100, ".1f"),
-    "swapped": ("of it swapped roles", 100, ".1f"),
-}
-
-
-def _figure(name: str, value: float | None) -> str:
-    _, factor, form = FIGURES.get(name, (name, 1, ".4g"))
-    return "-" if value is None else format(factor * value, form)
+    return "" if one else f", {settings['estimator']} weights"
 
 
 def _print_states(states: dict[str, list[dict[str, Any]]], console: Console) -> None:
@@ -335,17 +309,17 @@ def _print_states(states: dict[str, list[dict[str, Any]]], console: Console) -> 
     console.print(table)
 
 
-def _print_separation(about: dict[str, Any], console: Console) -> None:
+def _print_separation(about: Mapping[str, Any], console: Console) -> None:
     found = about["separation"]
     console.print(
         f"\n[bold]separation[/bold]  {100 * found['separated']:.1f}% of "
         f"{counted(found['sentences'], 'sentence')} "
-        f"separated; margin: smallest {_figure('', found['margin'])}, median {_figure('', found['median_margin'])} "
+        f"separated; margin: smallest {figure('', found['margin'])}, median {figure('', found['median_margin'])} "
         f"(weights of length {found['norm']:.4g}, features of at most {found['longest']:.4g})"
     )
     if found["strict_margin"] != found["margin"]:
         console.print(
-            f"  smallest margin of the worst gold path, which bounds mistakes: {_figure('', found['strict_margin'])}"
+            f"  smallest margin of the worst gold path, which bounds mistakes: {figure('', found['strict_margin'])}"
         )
     if found["bound"] is None:
         console.print(f"  bound on mistakes: {found['bound_of']}")
@@ -359,7 +333,7 @@ def _print_separation(about: dict[str, Any], console: Console) -> None:
         console.print(f"  states in use  {used}")
 
 
-def _made(about: dict[str, Any]) -> int:
+def _made(about: Mapping[str, Any]) -> int:
     """Updates in the passes that the bound is about."""
     if about["separation"]["bound_of"] == "the first pass":
         return int(about["history"][0]["updates"]) if about["history"] else 0

@@ -5,29 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 
 from palmette.errors import counted
 from palmette.estimators.parser import Parser
+from palmette.evaluation.record import Inspection
 from palmette.kernels.tree.forms import LEFT, RIGHT
 from palmette.reports.console import OutputConsole
-from palmette.reports.tables import described, not_zero, plain_table, titled
+from palmette.reports.inspected import print_facts, training_fact
+from palmette.reports.tables import described, not_zero
 from palmette.structures.tree.projective import LIFTED
 
-FIGURES = {
-    "error": "error %",
-    "bad": "bad updates %",
-    "cut": "cut at %",
-    "merges": "merges",
-}  # of a pass, and how they are shown
-_SHARES = ("error", "bad", "cut")
 
-
-def parser_inspection(parser: Parser) -> dict[str, Any]:
-    """Everything that `palmette inspect` tells of a parser, as plain JSON types."""
+def inspect_parser(parser: Parser, top: int = 0, labels: int | None = None) -> Inspection:
+    """What `palmette inspect` tells of a parser."""
     model = parser.model_
     features, weights = model.counts()
-    return {
+    about = {
         "task": "parse",
         "templates": {"name": model.templates.name, "number": len(model.templates.lists)},
         "template_lines": [line for line in model.templates.text.splitlines() if line.strip()],
@@ -49,26 +42,21 @@ def parser_inspection(parser: Parser) -> dict[str, Any]:
         "history": [{k: v for k, v in row.items() if k != "seconds"} for row in parser.training_log_],
         "best_pass": model.meta.get("best_pass"),
     }
+    return Inspection(_facts(about), about, texts={"templates": "\n".join(about["template_lines"])})
 
 
-def print_parser_inspection(about: dict[str, Any], templates: bool, console: Console | None = None) -> None:
-    """Settings and sizes, the history, and on demand the templates."""
-    console = console or OutputConsole(100)
-    table = plain_table(["", ""], 2)
-    table.show_header = False
-    settings = about["settings"]
-    named = about["templates"]
+def _facts(about: dict[str, Any]) -> dict[str, str]:
+    settings, named, names = about["settings"], about["templates"], about["relations"]
     lifted = f", {about['lifted_relations']} of them of lifted arcs" if about["lifted_relations"] else ""
-    plain = len(about["relations"])
     hidden = f", each arc with {settings['variants']} hidden variants" if settings["variants"] > 1 else ""
-    rows = {
+    return {
         "task": "dependency parsing, arc-standard",
         "search": described(settings["search"]) + (", merging" if settings["merge"] else ""),
         "learner": f"{described(settings['learner'])}, estimator {settings['estimator']}",
         "templates": f"{named['number']} ({named['name']}), which read {' '.join(about['reads'])}",
         "tags": ", ".join(f"{field}: {how}" for field, how in about["tags"].items()) or "those of the file",
         "ignored": ", ".join(about["ignored"]) or "nothing",
-        "relations": f"{plain}{lifted}; {counted(about['actions'], 'action')}{hidden}",
+        "relations": f"{len(names)}: {', '.join(names)}{lifted}; {counted(about['actions'], 'action')}{hidden}",
         **({"roots": ", ".join(about["roots"])} if len(about["roots"]) > 1 else {}),
         "features": f"{about['features']:,}, with {not_zero(about['nonzero_weights'])}",
         "trees that cross": {"pseudo": "arcs lifted, and put back", "skip": "left out"}.get(
@@ -76,30 +64,14 @@ def print_parser_inspection(about: dict[str, Any], templates: bool, console: Con
         ),
         "unicode": settings["unicode"],
         "seed": str(settings["seed"]),
+        "training": training_fact(about, "LAS"),
     }
-    for name, value in rows.items():
-        table.add_row(f"[bold]{name}[/bold]", escape(value))
-    console.print(table)
-    _print_history(console, about)
+
+
+def print_parser_inspection(found: Inspection, templates: bool, console: Console | None = None) -> None:
+    """Settings and sizes, the history, and on demand the templates."""
+    console = console or OutputConsole(100)
+    print_facts(found, console)
     if templates:
         console.print()
-        for line in about["template_lines"]:
-            console.print(line, markup=False)
-
-
-def _print_history(console: Console, about: dict[str, Any]) -> None:
-    history = about["history"]
-    if not history:
-        return
-    shown = [name for name in FIGURES if any(name in row.get("figures", {}) for row in history)]
-    dev = any(row.get("dev") is not None for row in history)
-    heads = ["pass", "updates", "train acc. %", *(["dev LAS"] if dev else []), *(FIGURES[name] for name in shown), ""]
-    table = plain_table(heads, 0)
-    for row in history:
-        figures = row.get("figures", {})
-        cells = [f"{figures.get(n, 0.0) * (100 if n in _SHARES else 1):.2f}" for n in shown]
-        score = [f"{100 * row['dev']:.2f}" if row.get("dev") is not None else ""] if dev else []
-        kept = "kept" if row["number"] == about["best_pass"] else ""
-        accuracy = f"{100 * row['train_accuracy']:.2f}"
-        table.add_row(str(row["number"]), f"{row['updates']:,}", accuracy, *score, *cells, kept)
-    titled(console, "training", table)
+        console.print(found.texts["templates"], markup=False)

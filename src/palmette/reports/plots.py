@@ -42,11 +42,11 @@ def plot(
         return learning_curve(model.meta.get("history", []), model.meta.get("best_pass"), title)
     if not isinstance(estimator, Tagger):
         raise UsageError(f"{what} is a picture of taggers; of other models there is the learning curve")
-    from palmette.reports.inspection import inspection, transition_table
+    from palmette.reports.inspection import inspect_chain, transition_table
 
     if what == "transitions":
         return transition_map(*transition_table(model), title)
-    return strongest_weights(inspection(model, top, labels)["top"], title)
+    return strongest_weights(inspect_chain(model, top, labels).about["top"], title)
 
 
 def learning_curve(history: Sequence[dict[str, Any]], best: int | None = None, title: str = "") -> Figure:

@@ -29,12 +29,19 @@ def print_scores(found: Scores, console: Console | None = None) -> None:
 
 def part_table(part: Part) -> Table:
     """One of the tables."""
-    table = plain_table(part.heads) if part.heads else Table(box=None, padding=(0, 3, 0, 0), show_header=False)
+    table = (
+        plain_table(part.heads, part.left) if part.heads else Table(box=None, padding=(0, 3, 0, 0), show_header=False)
+    )
     for row in part.rows:
         table.add_row(*map(_shown, row))
     if part.rarer:
         table.caption = f"and {part.rarer} rarer ones"
     return table
+
+
+def facts_table() -> Table:
+    """Names and values in turn."""
+    return Table(box=None, padding=(0, 3, 0, 0), show_header=False)
 
 
 def _shown(cell: Cell) -> str:

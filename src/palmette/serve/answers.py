@@ -15,9 +15,8 @@ from palmette.serve.limits import Limits
 from palmette.serve.served import Served
 from palmette.serve.types import Request, Span, TaggedSentence, TaggerAnswer
 from palmette.serve.types import Sequence as LabelSequence
-from palmette.structures.chain.model import CAP
+from palmette.structures.chain.python_data import by_session, predicted
 
-FEW = 3_000  # tokens that are decoded sentence by sentence
 SLICE = 20_000  # tokens that are decoded at a time, between looks at whether anybody still waits
 
 
@@ -62,24 +61,10 @@ def label(served: Served, sentences: list[list[Any]], text: bool, wanted: Wanted
     for part in slices(sentences):
         if wanted is not None:
             wanted.check()
-        found = _quick(tagger, part) or _together(tagger, part) or tagger._predicted(part, None, "viterbi", CAP)[:2]
+        found = by_session(tagger.model_, part) or _together(tagger, part) or predicted(tagger.model_, part)
         labels += found[0]
         scores += found[1]
     return Labels(labels, scores, sentences)
-
-
-def _quick(tagger: Tagger, sentences: list[list[Any]]) -> tuple[list[list[Any]], list[float]] | None:
-    """Few sentences one by one, which is quicker; None if they are many, or if one of them takes the general way."""
-    if sum(map(len, sentences)) > FEW:
-        return None
-    quick = tagger.model_.session().quick
-    found = []
-    for sentence in sentences:
-        one = quick(sentence)
-        if one is None:
-            return None
-        found.append(one)
-    return [labels for labels, _ in found], [score for _, score in found]
 
 
 def _together(tagger: Tagger, sentences: list[list[Any]]) -> tuple[list[list[Any]], list[float]] | None:
@@ -155,7 +140,7 @@ def full_answer(
     if request.allowed is None:
         found = label(served, X, False, wanted)
     else:
-        labels, scores, _ = tagger._predicted(X, request.allowed, "viterbi", CAP)
+        labels, scores, _ = predicted(tagger.model_, X, request.allowed)
         found = Labels(labels, scores, X)
     answer = tagger_answer(served, request, inputs, found)
     wanted = wanted or Wanted()

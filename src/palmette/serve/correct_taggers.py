@@ -20,7 +20,8 @@ from palmette.serve.limits import Limits
 from palmette.serve.page.lines import attribute_names, attribute_rows
 from palmette.serve.served import Served
 from palmette.serve.types import Correction, PickedSentence, PickRequest, Request
-from palmette.structures.chain.files import with_missing_columns
+from palmette.structures.chain.files import spec_for, with_missing_columns
+from palmette.structures.chain.python_data import mode_of
 
 
 class TaggerSentences:
@@ -94,7 +95,7 @@ class CorrectTaggers:
         return name, file_bytes(corrections, spec)
 
     def pool(self, served: Served, path: str) -> Iterator[TaggerSentences]:
-        for corpus in stream_corpus(path, served.estimator.spec_for(path)):
+        for corpus in stream_corpus(path, spec_for(served.estimator.model_, path)):
             yield TaggerSentences(served, corpus)
 
     def given(self, served: Served, request: PickRequest, limits: Limits) -> TaggerSentences:
@@ -104,10 +105,10 @@ class CorrectTaggers:
         else:
             sentences = [sentence for sentence in request.sentences or [] if sentence]
             limits.check_sizes([len(sentence) for sentence in sentences])
-        return TaggerSentences(served, corpus_from_items(sentences, mode=served.estimator._mode()).corpus)
+        return TaggerSentences(served, corpus_from_items(sentences, mode=mode_of(served.estimator.model_)).corpus)
 
     def annotated(self, served: Served, path: str) -> Iterator[Corpus]:
-        yield from stream_corpus(path, served.estimator.spec_for(path))
+        yield from stream_corpus(path, spec_for(served.estimator.model_, path))
 
     def corrected(self, served: Served, corrections: Sequence[Correction]) -> Corpus:
-        return corpus_from_items([one.tokens for one in corrections], mode=served.estimator._mode()).corpus
+        return corpus_from_items([one.tokens for one in corrections], mode=mode_of(served.estimator.model_)).corpus

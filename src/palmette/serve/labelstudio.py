@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from palmette.connect.annotations.align import Alignment, Sentence, aligned
+from palmette.connect.annotations.align import AlignedSentence, Alignment, aligned
+from palmette.connect.annotations.files import sound
 from palmette.connect.annotations.labelstudio import read_task
-from palmette.connect.annotations.read import sound
-from palmette.connect.annotations.shared import Reading
+from palmette.connect.annotations.shared import AnnotationKeys
 from palmette.data.document import At, Document
 from palmette.data.labels.schemes import HYPHEN, from_spans, spans_in
 from palmette.data.notes import Notes
@@ -169,7 +169,7 @@ def _corrections(
 ) -> list[Correction]:
     data = task["data"]
     text_of(data, config)
-    how = Reading(text_key=config.key if config.key in data else "text")
+    how = AnnotationKeys(text_key=config.key if config.key in data else "text")
     notes = Notes()
     place = At(f"Label Studio, task {task.get('id')}"[:1000])
     result = [item for item in annotation["result"] if not _is_of(item, config.other_texts)]
@@ -198,7 +198,7 @@ def _is_of(item: Any, texts: Sequence[str]) -> bool:
     return isinstance(item, dict) and item.get("to_name") in texts
 
 
-def _aligned(document: Document, limits: Limits, notes: Notes) -> list[Sentence]:
+def _aligned(document: Document, limits: Limits, notes: Notes) -> list[AlignedSentence]:
     """The sentences of a document as files are read, within the limits."""
 
     def cut(piece: str) -> Spans:
@@ -210,7 +210,7 @@ def _aligned(document: Document, limits: Limits, notes: Notes) -> list[Sentence]
     return sentences
 
 
-def _labels(served: Served, sentence: Sentence) -> list[str]:
+def _labels(served: Served, sentence: AlignedSentence) -> list[str]:
     chunks = spans_in(sentence.labels, HYPHEN, "BIO")
     return from_spans(chunks, len(sentence.labels), served.estimator.model_.scheme or "iob2")
 

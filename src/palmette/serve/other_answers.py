@@ -7,7 +7,7 @@ from typing import Any
 
 from palmette.data.treebank import Treebank, treebank_from_sentences
 from palmette.errors import UsageError
-from palmette.pipeline.plain import plain_words
+from palmette.pipeline.output import plain_words
 from palmette.serve.answers import Wanted, full_answer, slices, with_helpers
 from palmette.serve.inputs import Inputs, inputs_of, texts_of
 from palmette.serve.limits import Limits

@@ -14,6 +14,7 @@ from palmette.serve.page.assets import ASSETS
 from palmette.serve.page.views import VIEWS, PageModel, View
 from palmette.serve.registry import Registry
 from palmette.serve.served import Served, stamp_of
+from palmette.structures.chain.files import spec_for
 
 __all__ = ["ASSETS", "VIEWS", "PageFiles", "View", "page_model_of"]
 
@@ -54,7 +55,7 @@ class PageFiles:
                 if trees:
                     content = read_treebank(path)
                 else:
-                    spec = served.estimator.spec_for(path, labelled=name != "pool")
+                    spec = spec_for(served.estimator.model_, path, labelled=name != "pool")
                     content = read_corpus(path, spec)
                 self.read[key] = stamp, content
             found = self.read[key][1]

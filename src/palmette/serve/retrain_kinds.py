@@ -30,6 +30,8 @@ from palmette.serve.correction_data import corpus_of
 from palmette.serve.merge import merged, merged_treebanks
 from palmette.serve.retrain import Job
 from palmette.serve.served import field_of_helper
+from palmette.structures.chain.files import spec_for
+from palmette.structures.chain.python_data import mode_of
 from palmette.training.result import Progress
 
 MOST_LOSS = 0.05  # points that a compact model may lose
@@ -58,7 +60,7 @@ class TaggerAgain:
 
     def __init__(self, job: Job) -> None:
         self.job, self.old = job, Tagger.load(job.model, copy=True)
-        self.dev = None if job.dev is None else read_corpus(job.dev, self.old.spec_for(job.dev, labelled=True))
+        self.dev = None if job.dev is None else read_corpus(job.dev, spec_for(self.old.model_, job.dev, labelled=True))
 
     def before(self) -> Main | None:
         return self._score(self.old)
@@ -68,11 +70,11 @@ class TaggerAgain:
 
     def _corpus(self) -> Corpus:
         old, job = self.old, self.job
-        corpus = read_corpus(job.train, old.spec_for(job.train, labelled=True))
-        mark_partial_labels(corpus, old.settings().partial, old.labels_)
+        corpus = read_corpus(job.train, spec_for(old.model_, job.train, labelled=True))
+        mark_partial_labels(corpus, old._settings().partial, old.labels_)
         if not job.corrections:
             return corpus
-        given = corpus_of(job.corrections, old._mode(), "the corrections", old.labels_)
+        given = corpus_of(job.corrections, mode_of(old.model_), "the corrections", old.labels_)
         return merged(corpus, take(given, _repeated(given.n_sentences, job.weight)))
 
     def train(self, progress: Progress) -> tuple[Tagger, Main | None]:

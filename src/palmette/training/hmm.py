@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
@@ -26,10 +26,11 @@ from palmette.structures.chain.model import ChainModel, best_labels
 from palmette.structures.hmm.linear import to_chain
 from palmette.structures.hmm.model import HiddenMarkovModel, count_model, word_column
 from palmette.structures.training_log import Epoch
-from palmette.training.chain.calibration import calibrate_on_dev
-from palmette.training.chain.dev import held_out
-from palmette.training.chain.fit import tuned_bias
+from palmette.training.chain.dev import check_labelled, held_out
+from palmette.training.chain.finish import about_data, tuned_bias, write_metadata
 from palmette.training.chain.request import TrainRequest
+from palmette.training.chain.settle import forbidden_pairs
+from palmette.training.checks import warn_of_same_labels, warn_of_strange_corpus
 from palmette.training.result import TrainResult
 
 logger = logging.getLogger(__name__)
@@ -43,7 +44,12 @@ def check_no_features(given: dict[str, Any]) -> None:
 
 
 def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[ChainModel, TrainResult]:
-    """Estimate an HMM by counting a labelled corpus in one pass; the interface is that of `fit_chain`."""
+    """Estimate an HMM by counting a labelled corpus in one pass; the interface is that of `fit`."""
+    check_labelled(corpus, "training")
+    request = replace(request, features=None)
+    if request.resume is None:
+        warn_of_strange_corpus(corpus, None, bool(request.settings.partial))
+        warn_of_same_labels(corpus.labels.types if corpus.labels is not None else [])
     if request.resume is not None or request.checkpoint:
         raise UsageError(
             f"an hmm is counted from all data at once: {argument('resume')} and {argument('checkpoint')} do not apply; "
@@ -63,7 +69,7 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     )  # fmt: skip
     _report(hmm, corpus)
     gold = training_mask(corpus, hmm.labels).rows
-    forbidden = [(str(a), str(b)) for a, b in request.forbidden]
+    forbidden = forbidden_pairs(request)
     allowed = constraints(hmm.labels, gold, corpus, scheme, settings.constraints, forbidden)
     model = to_chain(*hmm, allowed, unicode=settings.unicode)
     model.scheme = scheme
@@ -79,15 +85,9 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
         model.bias = tuned_bias(model, found)
     model.settings = settings
     outcome = TrainResult(model.chain, 1, [line], 0, "counted in one pass")
-    model.meta = {
-        "forbidden": forbidden,
-        "history": msgspec.to_builtins(outcome.training_log),
-        "best_pass": outcome.best_epoch,
-        "ended": outcome.ended,
-    }
     if not request.names:
         model.names = {}
-    calibrate_on_dev(model, dev)
+    write_metadata(model, outcome, request, about_data(corpus), dev)
     return model, outcome
 
 

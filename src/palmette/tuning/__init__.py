@@ -1,1 +1,1 @@
-"""The search of `palmette tune`: what is tried, who trains, who goes on, and the record of it."""
+"""The search of `palmette tune`: what is tried, how trainings run, which settings continue, and the record of it."""

@@ -59,7 +59,7 @@ class Tune(TuningOptions, JsonOptions, Command):
         self._check()
         tries = None if self.try_ is None else parse_tries(self.try_)
         tagger = Tagger(**file_params(self.params(TaggerOptions)))
-        tagger.settings()
+        tagger._settings()
         spec = format_spec(self.params(FormatSpec))
         corpus = read_corpus(self.data, spec.resolved(self.data))
         dev = None if self.dev is None else read_corpus(self.dev, spec)

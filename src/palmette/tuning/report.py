@@ -20,11 +20,11 @@ from palmette.reports.console import OutputConsole
 from palmette.reports.html import printed
 from palmette.reports.tables import percent, plain_table
 from palmette.structures.training_log import Epoch, unit_of
-from palmette.tuning.halving import best_of, highest
-from palmette.tuning.trial import Task, Trial
+from palmette.tuning.search import best_of, highest
+from palmette.tuning.trial import Trial, TrialTask
 from palmette.tuning.tune import TuneResult
 
-ROWS = 10  # of the table while a search goes on, and at its end
+ROWS = 10  # of the table during a search, and at its end
 GIVEN = "(nothing changed)"
 
 
@@ -62,11 +62,11 @@ class TuningDisplay:
         if self._drawn is not None:
             self._drawn.stop()
 
-    def begins(self, level: int, n_levels: int, tasks: Sequence[Task]) -> None:
+    def begins(self, level: int, n_levels: int, tasks: Sequence[TrialTask]) -> None:
         self.step = f"step {level} of {n_levels}: {counted(len(tasks), 'training')}"
         self._line(self.step)
 
-    def epoch(self, task: Task, epoch: Epoch) -> None:
+    def epoch(self, task: TrialTask, epoch: Epoch) -> None:
         with self._lock:
             self.running[task.number] = f"{unit_of(epoch.figures)} {epoch.number}: {percent(epoch.dev)}"
 
@@ -108,7 +108,7 @@ def trials_table(trials: Sequence[Trial]) -> Table:
 
 
 def print_tuning(found: TuneResult, console: Console | None = None) -> None:
-    """The best trials, and the best beside the tagger as it was given."""
+    """Print the best trials, and compare the best with the tagger as it was given."""
     console = console or OutputConsole(100)
     tried = len({trial.number for trial in found.trials} - {0})
     failed = sum(1 for trial in found.trials if trial.score is None)

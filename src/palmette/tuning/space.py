@@ -17,8 +17,11 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from palmette.data.corpus import Corpus
+from palmette.data.labels.schemes import are_chunk_labels
 from palmette.errors import UsageError, either
 from palmette.options.assemble import assemble, flat_name, flat_options, variant_options
+from palmette.options.automatic import MOST_LABELS
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.declare import Option, OptionError, Value
 from palmette.options.learner import Learner
@@ -43,7 +46,7 @@ Settings = dict[str, Any]
 """Values by flat name."""
 
 
-class Range(NamedTuple):
+class ValueRange(NamedTuple):
     """Numbers from low to high."""
 
     low: float
@@ -66,7 +69,7 @@ class Dimension(NamedTuple):
 
     name: str
     choices: tuple[Settings, ...] = ()
-    range: Range | None = None
+    range: ValueRange | None = None
 
     def draw(self, rng: np.random.Generator) -> Settings:
         if self.range is not None:
@@ -81,7 +84,7 @@ class Space:
         fixed = fixed_names(base)
         for name in tries:
             _check_free(name, fixed)
-        self.base = base.values()
+        self.base = base._values()
         self.dimensions = _ordered(_dimensions(tries))
         self.rejected = 0  # settings that were drawn and cannot be
         self._kinds: dict[str, list[tuple[Option, str]]] = {}
@@ -168,7 +171,7 @@ class Space:
                 yield from self._walk(chosen | choice, left[1:], pick)
 
     def _applies(self, name: str, chosen: Settings) -> bool:
-        """Whether an option means something beside those chosen so far: an option of a learner, if it is that one."""
+        """Whether an option means something with those chosen so far: an option of a learner, if it is that one."""
         if name == "order":
             return "template" not in chosen and self.base["template"] is None
         if name not in self._kinds or name in TaggerOptions.__options__:
@@ -190,12 +193,12 @@ class Space:
 def fixed_names(base: TaggerOptions) -> list[str]:
     """The options of a tagger that are not as by default, by flat name; those of its learner, search and states too."""
     found = []
-    for name, value in base.changed().items():
+    for name, value in base._changed().items():
         option = base.__options__[name]
         found.append(flat_name(option))
         if option.variants is not None:
             inner = option.variant(value)
-            found += [flat_name(inner.__options__[changed]) for changed in inner.changed()]
+            found += [flat_name(inner.__options__[changed]) for changed in inner._changed()]
     return found
 
 
@@ -267,11 +270,13 @@ def _read(option: Option, text: str) -> Any:
     return text.lower() == "true"
 
 
-def _range(name: str, options: Sequence[Option], low: str, high: str) -> Range:
+def _range(name: str, options: Sequence[Option], low: str, high: str) -> ValueRange:
     ends = [_value(options, text.strip()) for text in (low, high)]
     if not all(isinstance(end, int | float) for end in ends) or not ends[0] < ends[1]:
         raise OptionError(name, f"{low}..{high} is not a range from a smaller to a larger number")
-    return Range(ends[0], ends[1], whole=all(isinstance(end, int) for end in ends) and float not in options[0].kinds())
+    return ValueRange(
+        ends[0], ends[1], whole=all(isinstance(end, int) for end in ends) and float not in options[0].kinds()
+    )
 
 
 def _is_number(option: Option) -> bool:
@@ -300,3 +305,49 @@ def _ordered(dimensions: Sequence[Dimension]) -> list[Dimension]:
         return 1 if dimension.name in TEMPLATES else 2
 
     return sorted(dimensions, key=place)
+
+
+# What a search tries by default: by the labels, the columns and the size of the data.
+
+MOST_TRIPLES = 60  # labels from which on order 2 and sums over all paths take long
+LARGE = 100_000  # tokens from which on rare attributes can be left out
+
+
+def default_space(corpus: Corpus, base: TaggerOptions) -> dict[str, Any]:
+    """The options to try on a labelled corpus and their values, but for those that the tagger has already."""
+    assert corpus.labels is not None
+    n_labels = len(corpus.labels.types)
+    learners = ["perceptron"]
+    if n_labels <= MOST_LABELS:
+        learners.append("mira")
+    if n_labels <= MOST_TRIPLES:
+        learners.append("crf")
+    found: dict[str, Any] = {"learner": learners}
+    if corpus.attributes is None:
+        found["features"] = _features(corpus)
+    found |= {
+        "order": [1, 2] if n_labels <= MOST_TRIPLES else [0, 1],
+        "min_count": [1, 2, 3] if corpus.n_tokens < LARGE else [1, 2, 3, 5],
+        "nbest": [1, 5],
+        "aggressiveness": [0.03, 0.1, 0.3],
+        "optimiser": ["adagrad"],  # after a third of its passes it is as far as others; L-BFGS is not
+        "l2": [0.1, 0.3, 1.0, 3.0],
+    }
+    fixed = set(fixed_names(base))
+    if fixed & set(TEMPLATES):
+        fixed |= set(TEMPLATES)
+    return {name: values for name, values in found.items() if name not in fixed}
+
+
+def _features(corpus: Corpus) -> list[str]:
+    """Named sets that may suit the labels: as `palmette train` would choose, and the nearest others."""
+    assert corpus.labels is not None
+    tagged = len(corpus.columns) > 1
+    if are_chunk_labels(corpus.labels.types):
+        found = ["chunk", "ner"] if tagged else ["ner", "pos"]
+    else:
+        found = ["pos", "ner", "chunk"] if tagged else ["pos", "ner"]
+    words = corpus.columns[0]
+    if np.mean([len(words.types[k]) == 1 for k in words.ids[:1000]]) > 0.5:
+        found.append("char")
+    return found

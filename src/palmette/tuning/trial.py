@@ -1,12 +1,17 @@
-"""One training of a search: settings, how much of the data and of the passes they get, and the score they reach."""
+"""The trainings of a search: settings, how much of the data and of the passes they get, and the score they reach; and
+the threads that run them.
+"""
 
 from __future__ import annotations
 
 import copy
 import math
+import os
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from threading import Event
+from typing import Any, NamedTuple, Protocol, Self
 
 import msgspec
 import numpy as np
@@ -32,7 +37,7 @@ class Level(msgspec.Struct, frozen=True):
 FULL = Level()
 
 
-class Task(msgspec.Struct, frozen=True):
+class TrialTask(msgspec.Struct, frozen=True):
     """A training to be done. Number 0 is the tagger as it is given, without any settings."""
 
     number: int
@@ -66,17 +71,17 @@ class Material(NamedTuple):
     space: Space
 
 
-class Stopped(Exception):
+class TrialStopped(Exception):
     """A training that was stopped on the way."""
 
 
-Watch = Callable[[Task, Epoch], None]
+Watch = Callable[[TrialTask, Epoch], None]
 """Called when a pass of a training is over."""
 
 
 def run_trial(
     material: Material,
-    task: Task,
+    task: TrialTask,
     stopped: Callable[[], bool],
     *,
     threads: int = 1,
@@ -88,24 +93,24 @@ def run_trial(
 
     def progress(number: int, done: int, total: int, finished: Epoch | None) -> None:
         if stopped():
-            raise Stopped
+            raise TrialStopped
         if finished is not None and watch is not None:
             watch(task, finished)
 
     try:
         tagger = limited(Tagger(**material.space.params(task.settings)), task.level.effort)
-        passes = tagger.settings().n_passes()
+        passes = tagger._settings().n_passes()
         # Copies of the two objects, not of their arrays: training notes there which labels are partly known.
         train, dev = copy.copy(part_of(material.train, task.level.share, tagger.seed)), copy.copy(material.dev)
         if stopped():
-            raise Stopped
+            raise TrialStopped
         tagger.fit_corpus(train, dev, names=False, threads=threads, progress=progress)
     except (PalmetteError, MemoryError) as error:
         problem = str(error).split("\n")[0] or "out of memory"
         return Trial(task.number, task.settings, task.level, passes, None, 0, time.perf_counter() - begun, problem)
     outcome = tagger.outcome_
     if outcome.interrupted:
-        raise Stopped
+        raise TrialStopped
     score = None if outcome.kept is None else outcome.kept.dev
     seconds = time.perf_counter() - begun
     return Trial(task.number, task.settings, task.level, passes, score, outcome.best_epoch, seconds)
@@ -121,7 +126,7 @@ def limits_of(tagger: Tagger, effort: float) -> dict[str, Any]:
     """The parameters that give a training this share of its passes."""
     if effort >= 1.0:
         return {}
-    settings = tagger.settings()
+    settings = tagger._settings()
     learner, n = settings.chosen_learner, settings.n_passes()
     if isinstance(learner, Likelihood) and learner.full_batch:
         return {"learner__iterations": min(n, max(LEAST_ITERATIONS, math.ceil(n * effort)))}
@@ -135,3 +140,68 @@ def part_of(corpus: Corpus, share: float, seed: int) -> Corpus:
     n = max(1, round(share * corpus.n_sentences))
     drawn = np.random.default_rng([seed, 4]).permutation(corpus.n_sentences)[:n]
     return take(corpus, np.sort(drawn))
+
+
+# Threads of this process run the trainings of a search. Kernels release the lock of the interpreter, the data is
+# there once, and a training gives the same result in any thread.
+#
+# A cluster is in connect/ray_cluster.py, with the same methods.
+
+
+class TrialWorkers(Protocol):
+    """Trainings side by side."""
+
+    size: int  # how many at a time
+
+    def run(self, tasks: Sequence[TrialTask], deadline: float | None, watch: Watch) -> Iterator[Trial]:
+        """The trials of the tasks as they end, those that the deadline (of `time.monotonic`) has not stopped."""
+
+    def stop(self) -> None:
+        """End all trainings, soon, and wait for that."""
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class TrialThreads:
+    """Trainings on threads of this process."""
+
+    def __init__(self, material: Material, size: int | None = None) -> None:
+        self.size = size or cores()
+        self._material = material
+        self._ended = Event()
+        self._pool = ThreadPoolExecutor(self.size)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def run(self, tasks: Sequence[TrialTask], deadline: float | None, watch: Watch) -> Iterator[Trial]:
+        def stopped() -> bool:
+            return self._ended.is_set() or (deadline is not None and time.monotonic() >= deadline)
+
+        # With fewer trainings than threads, L-BFGS has several: its result is the same for any number.
+        threads = max(1, self.size // max(1, len(tasks)))
+        left: set[Future[Trial]] = {
+            self._pool.submit(run_trial, self._material, task, stopped, threads=threads, watch=watch) for task in tasks
+        }
+        while left:
+            done, left = wait(left, return_when=FIRST_COMPLETED)
+            yield from _finished(done)
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _finished(done: set[Future[Trial]]) -> Iterator[Trial]:
+    for future in done:
+        try:
+            trial = future.result()
+        except TrialStopped:
+            continue
+        yield trial

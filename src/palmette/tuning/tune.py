@@ -25,14 +25,10 @@ from palmette.estimators.tagger import Tagger
 from palmette.lazy import loaded
 from palmette.structures.training_log import Epoch
 from palmette.training.chain.dev import check_labelled
-from palmette.tuning.default_space import default_space
-from palmette.tuning.halving import best_of, rank
 from palmette.tuning.options import TuningOptions
-from palmette.tuning.record import Record, context_of
-from palmette.tuning.search import Search, Watcher
-from palmette.tuning.space import TEMPLATES, Settings, Space
-from palmette.tuning.trial import Material, Task, Trial, limits_of
-from palmette.tuning.workers import Threads
+from palmette.tuning.search import Record, TuningSearch, Watcher, best_of, context_of, rank
+from palmette.tuning.space import TEMPLATES, Settings, Space, default_space
+from palmette.tuning.trial import Material, Trial, TrialTask, TrialThreads, limits_of
 
 HELD_OUT = 0.1  # share of the sentences that is held out if there is no other development data
 
@@ -73,10 +69,10 @@ class TuneResult(msgspec.Struct, frozen=True):
 
 
 class _Silent:
-    """Nobody is told."""
+    """Report nothing."""
 
-    def begins(self, level: int, n_levels: int, tasks: Sequence[Task]) -> None: ...
-    def epoch(self, task: Task, epoch: Epoch) -> None: ...
+    def begins(self, level: int, n_levels: int, tasks: Sequence[TrialTask]) -> None: ...
+    def epoch(self, task: TrialTask, epoch: Epoch) -> None: ...
     def ended(self, trial: Trial, known: bool) -> None: ...
 
 
@@ -136,7 +132,7 @@ def tune_corpus(
 ) -> TuneResult:
     """Find good options of a tagger for a labelled corpus; see `tune`."""
     begun = time.perf_counter()
-    tagger.settings()
+    tagger._settings()
     check_labelled(corpus, "training")
     base, shared = _held_out_share(tagger, dev)
     if shared:
@@ -148,7 +144,7 @@ def tune_corpus(
     material = Material(corpus, dev, Space(tries, base.set_params(dev_share=None)))
     record = Record(options.record, context_of(material))
     with _workers(material, options) as workers:
-        search = Search(workers, record, watcher or _Silent(), options)
+        search = TuningSearch(workers, record, watcher or _Silent(), options)
         search.run(material.space, tagger.seed, corpus.n_sentences)
     best = best_of(search.trials)
     if best is None:
@@ -167,7 +163,7 @@ def tune_corpus(
 
 def _checked(options: Mapping[str, Any]) -> TuningOptions:
     made = TuningOptions(**options)
-    made.check()
+    made._check_values()
     return made
 
 
@@ -185,8 +181,8 @@ def _held_out_share(tagger: Tagger, dev: Corpus | None) -> tuple[Tagger, bool]:
 
 def _workers(material: Material, options: TuningOptions) -> Any:
     if options.ray is None:
-        return Threads(material, options.threads)
-    return loaded("connect.ray_workers:RayWorkers")(material, options.ray, options.threads)
+        return TrialThreads(material, options.threads)
+    return loaded("connect.ray_cluster:RayWorkers")(material, options.ray, options.threads)
 
 
 def _metric(tagger: Tagger, corpus: Corpus) -> str:
@@ -198,7 +194,7 @@ def _metric(tagger: Tagger, corpus: Corpus) -> str:
 
 
 def _changed(tagger: Tagger) -> dict[str, Any]:
-    return dict(tagger.changed())
+    return tagger._changed()
 
 
 def _flat(limits: Mapping[str, Any]) -> Settings:
@@ -206,7 +202,7 @@ def _flat(limits: Mapping[str, Any]) -> Settings:
     return {name.rpartition("__")[2]: value for name, value in limits.items()}
 
 
-def _nothing(search: Search) -> PalmetteError | KeyboardInterrupt:
+def _nothing(search: TuningSearch) -> PalmetteError | KeyboardInterrupt:
     """Why there is no result."""
     if search.interrupted:
         return KeyboardInterrupt()

@@ -14,11 +14,11 @@ class InspectClassifier(JsonOptions, Command):
     top: int = option(default=5, low=0, help="Strongest attributes to show per tag.")
 
     def run(self) -> None:
-        from palmette.reports.classification import classifier_inspection, print_classifier
-        from palmette.structures.latent.serialise import load_classifier
+        from palmette.estimators.classifier import Classifier
+        from palmette.reports.classification import inspect_classifier, print_classifier
 
-        about = classifier_inspection(load_classifier(self.model), self.top)
+        found = inspect_classifier(Classifier.load(self.model), self.top)
         if self.json:
-            print_json(about)
+            print_json(found.to_dict())
         else:
-            print_classifier(about)
+            print_classifier(found)

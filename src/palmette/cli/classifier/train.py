@@ -97,7 +97,7 @@ class TrainClassifier(ForceOptions, JsonOptions, LabelledCommand):
         begun = time.perf_counter()
         old = load_with_tagger(self.resume, None, self.quiet) if self.resume else None
         classifier = self._classifier(old)
-        classifier.check()
+        classifier._check_values()
         train = read_labelled(sources, None if old is None else old.model_.classes)
         classes = self._classes(sources, train) if old is None else old.model_.classes
         dev = read_labelled(dev_sources, classes) if dev_sources.given else None
@@ -140,7 +140,7 @@ class TrainClassifier(ForceOptions, JsonOptions, LabelledCommand):
         from palmette.reports.progress import TrainingDisplay
 
         metric = None if dev is None and classifier.dev_share is None else "accuracy"
-        with TrainingDisplay(classifier.n_passes(), metric, self.quiet or self.json) as display:
+        with TrainingDisplay(classifier._settings().n_passes(), metric, self.quiet or self.json) as display:
             classifier.fit(
                 *train, dev=dev, positive=positive, names=not self.strip,
                 resume=None if old is None else old.model_, checkpoint=self.checkpoint,

@@ -15,10 +15,10 @@ class InspectParser(JsonOptions, Command):
 
     def run(self) -> None:
         from palmette.estimators.parser import Parser
-        from palmette.reports.parser_inspection import parser_inspection, print_parser_inspection
+        from palmette.reports.parser_inspection import inspect_parser, print_parser_inspection
 
-        about = parser_inspection(Parser.load(self.model))
+        found = inspect_parser(Parser.load(self.model))
         if self.json:
-            print_json(about)
+            print_json(found.to_dict())
         else:
-            print_parser_inspection(about, self.templates)
+            print_parser_inspection(found, self.templates)

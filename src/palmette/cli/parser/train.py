@@ -100,7 +100,7 @@ class TrainParser(ForceOptions, JsonOptions, Command):
         old = Parser.load(self.resume) if self.resume else None
         before = {} if old is None else old.get_params(deep=False) | dict.fromkeys(LIMITS)
         parser = Parser(**self.params(ParserOptions, before))
-        settings = parser.settings()
+        settings = parser._settings()
         spec = text_spec(self)
         treebank = read_treebank(self.data, skip_bad=self.skip_bad, spec=spec)
         held_out = None if self.dev is None else read_treebank(self.dev, skip_bad=self.skip_bad, spec=spec)
@@ -139,6 +139,6 @@ class TrainParser(ForceOptions, JsonOptions, Command):
 
 
 def _about(parser: Parser) -> dict[str, Any]:
-    from palmette.reports.parser_inspection import parser_inspection
+    from palmette.reports.parser_inspection import inspect_parser
 
-    return parser_inspection(parser)
+    return inspect_parser(parser).to_dict()

@@ -11,17 +11,24 @@ from typing import Any
 
 import msgspec
 
-from palmette.connect.annotations.offsets import (
+from palmette.connect.annotations.shared import (
     AUTO,
     CHARACTERS,
+    AnnotationKeys,
     Ruler,
     by_characters,
     by_widths,
+    flat_spans,
     has_wide,
+    identity,
+    kept_keys,
+    listed,
+    note_losses,
+    record,
+    string,
     utf16_units,
+    whole,
 )
-from palmette.connect.annotations.shared import Reading, flat_spans, kept_keys, note_losses
-from palmette.connect.annotations.values import identity, listed, record, string, whole
 from palmette.data.document import ACCEPT, At, Document, TextSpan
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.notes import Notes
@@ -34,7 +41,7 @@ _ENTITY_KEYS = ("start_offset", "end_offset", "label", "id")
 _BEYOND = -1
 
 
-def read_line(given: Any, at: At, how: Reading, notes: Notes) -> Document:
+def read_line(given: Any, at: At, how: AnnotationKeys, notes: Notes) -> Document:
     row = record(given, "the line", at)
     keys = TEXT_KEYS if how.text_key is None else (how.text_key,)
     key = next((name for name in keys if name in row), None)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from palmette.connect.annotations.align import Alignment, corpus_of
-from palmette.connect.annotations.labelled import documents_of
-from palmette.connect.annotations.read import brat_documents, parse_documents
-from palmette.connect.annotations.sinks import SINKS, lines_of
+from palmette.connect.annotations.align import Alignment, corpus_of, documents_of
+from palmette.connect.annotations.files import SINKS, brat_documents, lines_of, parse_documents
 from palmette.data.corpus import Corpus
 from palmette.data.document import Document
 from palmette.data.files import FilePath, shown
@@ -83,7 +81,7 @@ def _read_folder(path: FilePath, spec: FormatSpec, most: int) -> Iterator[Corpus
 def _grouped(
     documents: Iterator[Document], spec: FormatSpec, path: FilePath, notes: Notes, most: int
 ) -> Iterator[Corpus]:
-    """Corpora of at most so many documents each. The readers of the documents add to the notes on their way."""
+    """Corpora of at most `most` documents each. The readers of the documents add to the notes on their way."""
     while True:
         group = list(islice(documents, most))
         found = Notes()

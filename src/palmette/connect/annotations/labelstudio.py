@@ -13,9 +13,26 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from palmette.connect.annotations.offsets import AUTO, CHARACTERS, Ruler, by_characters, by_widths, has_wide, rulers
-from palmette.connect.annotations.shared import Reading, flat_spans, kept_keys, note_losses
-from palmette.connect.annotations.values import decoded, identity, listed, number, record, string, whole
+from palmette.connect.annotations.shared import (
+    AUTO,
+    CHARACTERS,
+    AnnotationKeys,
+    Ruler,
+    by_characters,
+    by_widths,
+    decoded,
+    flat_spans,
+    has_wide,
+    identity,
+    kept_keys,
+    listed,
+    note_losses,
+    number,
+    record,
+    rulers,
+    string,
+    whole,
+)
 from palmette.data.document import ACCEPT, IGNORE, PREDICTED, At, Document, TextSpan
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.notes import Notes
@@ -41,13 +58,13 @@ class Region(NamedTuple):
     extra: dict[str, Any]
 
 
-def read_tasks(data: str, file: str, how: Reading, notes: Notes) -> list[Document]:
+def read_tasks(data: str, file: str, how: AnnotationKeys, notes: Notes) -> list[Document]:
     found = decoded(data, At(file))
     tasks = [found] if isinstance(found, dict) else listed(found, "the file", At(file))
     return [read_task(task, At(file, task=k + 1), how, notes) for k, task in enumerate(tasks)]
 
 
-def read_task(given: Any, at: At, how: Reading, notes: Notes) -> Document:
+def read_task(given: Any, at: At, how: AnnotationKeys, notes: Notes) -> Document:
     task = record(given, "the task", at)
     if "data" not in task:
         return _minimal(task, at, how, notes)
@@ -70,7 +87,7 @@ def read_task(given: Any, at: At, how: Reading, notes: Notes) -> Document:
     )  # fmt: skip
 
 
-def _minimal(task: dict[str, Any], at: At, how: Reading, notes: Notes) -> Document:
+def _minimal(task: dict[str, Any], at: At, how: AnnotationKeys, notes: Notes) -> Document:
     """A task of JSON-MIN."""
     key = _text_key(task, how, at)
     text = string(task[key], f"the {key}", at)
@@ -90,7 +107,7 @@ def _are_values(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(v, dict) and "start" in v for v in value)
 
 
-def _text_key(data: dict[str, Any], how: Reading, at: At) -> str:
+def _text_key(data: dict[str, Any], how: AnnotationKeys, at: At) -> str:
     """The key of the text: the one given, `text`, or the only string."""
     keys = [key for key, value in data.items() if isinstance(value, str) and key not in _ADMINISTRATION]
     wanted = how.text_key or (TO if TO in data or len(keys) != 1 else keys[0])
@@ -264,8 +281,3 @@ def _item(span: TextSpan, text: str, names: dict[str, Any], same: bool) -> dict[
     if made["type"] == TYPES[1]:
         value[TYPES[1]] = value.pop("labels")
     return made | {"value": value}
-
-
-def join_tasks(tasks: Sequence[bytes]) -> bytes:
-    """The file of tasks."""
-    return b"[" + b",\n".join(tasks) + b"]\n"

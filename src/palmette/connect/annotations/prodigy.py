@@ -11,8 +11,18 @@ from typing import Any
 
 import msgspec
 
-from palmette.connect.annotations.shared import Reading, flat_spans, kept_keys, note_losses
-from palmette.connect.annotations.values import identity, listed, number, record, string, whole
+from palmette.connect.annotations.shared import (
+    AnnotationKeys,
+    flat_spans,
+    identity,
+    kept_keys,
+    listed,
+    note_losses,
+    number,
+    record,
+    string,
+    whole,
+)
 from palmette.data.document import ACCEPT, ANSWERS, PREDICTED, At, Document, TextSpan
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.notes import Notes
@@ -22,7 +32,7 @@ NAME = "prodigy"
 _SPAN_KEYS = ("start", "end", "label", "score", "id", "token_start", "token_end")
 
 
-def read_task(given: Any, at: At, how: Reading, notes: Notes) -> Document:
+def read_task(given: Any, at: At, how: AnnotationKeys, notes: Notes) -> Document:
     task = record(given, "the task", at)
     key = how.text_key or "text"
     if key not in task:

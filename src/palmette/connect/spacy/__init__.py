@@ -11,11 +11,9 @@ try:
 except ImportError as error:
     raise ImportError("this needs spaCy: pip install 'palmette[spacy]'") from error
 
-from palmette.connect.spacy.chain import PalmetteNER, PalmetteSpans, PalmetteTagger
-from palmette.connect.spacy.document import spacy_doc
+from palmette.connect.spacy.components import PalmetteNER, PalmetteParser, PalmetteSpans, PalmetteTagger
+from palmette.connect.spacy.documents import Misaligned, docs_from_offsets, sentences, spacy_doc, trees
 from palmette.connect.spacy.factories import make_ner, make_parser, make_spans, make_tagger
-from palmette.connect.spacy.training import Misaligned, docs_from_offsets, sentences, trees
-from palmette.connect.spacy.tree import PalmetteParser
 
 __all__ = [
     "Misaligned", "PalmetteNER", "PalmetteParser", "PalmetteSpans", "PalmetteTagger", "docs_from_offsets", "make_ner",

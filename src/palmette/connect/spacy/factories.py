@@ -7,8 +7,7 @@ spaCy checks a config against the annotations of the factory's parameters, so th
 from pydantic import StrictBool, StrictInt, StrictStr
 from spacy.language import Language
 
-from palmette.connect.spacy.chain import PalmetteNER, PalmetteSpans, PalmetteTagger
-from palmette.connect.spacy.tree import PalmetteParser
+from palmette.connect.spacy.components import PalmetteNER, PalmetteParser, PalmetteSpans, PalmetteTagger
 
 Columns = list[StrictStr] | None
 Fields = dict[StrictStr, StrictStr | None] | None

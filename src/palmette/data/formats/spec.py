@@ -31,7 +31,7 @@ class FormatRow(NamedTuple):
     convert: str = ""  # of formats of documents: what converts to them (`module:name`)
 
 
-DOCUMENTS = "connect.annotations.convert:to_documents"
+DOCUMENTS = "connect.annotations.files:to_documents"
 FORMATS: dict[str, FormatRow] = {
     "columns": FormatRow(
         "data.formats.columns:FORMAT", "one token per line, blank lines between sentences",

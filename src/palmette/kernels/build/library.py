@@ -7,6 +7,7 @@ turn the result into an object file per processor level. Objects are the same by
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -136,6 +137,7 @@ def _lower(name: str) -> tuple[bytes, float]:
 
     begun = time.process_time()
     make_no_machine_code()
+    gc.set_threshold(300_000, 20, 100)  # what lowering keeps is large: by default a third of the time goes into looking
     return lower_entry(find_kernel(name).py_func), time.process_time() - begun
 
 

@@ -12,24 +12,76 @@ D is D1, D2 or D3 for counts of 1, 2, and 3 or more, for each order by itself:
     Y = n1 / (n1 + 2 n2)     Di = i - (i + 1) Y n(i+1) / ni     ni: how many n-grams are counted i times
 
 Small texts have no n-gram of some count, or discounts below zero: such an order takes FALLBACK, and says so.
+
+The words of a model are numbers (`WordNumbers`); <unk>, <s> and </s> come first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from palmette.errors import counted
-from palmette.kernels.lm.score import BEGIN, END, ROOT, Grams
-from palmette.lab.lm.mixture import split_order
+from palmette.data.corpus import Column
+from palmette.data.formats.sentences import Sentences
+from palmette.data.normal_form import in_form
+from palmette.errors import DataError, counted
+from palmette.kernels.lm.score import BEGIN, END, ROOT, UNKNOWN, Grams
+from palmette.lab.lm.ngrams import split_order
+
+RESERVED = ("<unk>", "<s>", "</s>")
+
+
+class WordNumbers:
+    """Words and their numbers."""
+
+    def __init__(self, words: Sequence[str], unicode: str) -> None:
+        self.words = list(words)
+        self.unicode = unicode  # the form of the words
+        self.number = {word: w for w, word in enumerate(self.words)}
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def of(self, column: Column) -> np.ndarray:
+        """The number of each cell, i32[N]; UNKNOWN for words that are not here."""
+        column = column.in_form(self.unicode)
+        return self._numbers(column.types)[column.ids]
+
+    def of_words(self, words: Sequence[str]) -> np.ndarray:
+        """The number of each word, i32[words]."""
+        return self._numbers(in_form(words, self.unicode))
+
+    def _numbers(self, words: Sequence[str]) -> np.ndarray:
+        return np.array([self.number.get(word, UNKNOWN) for word in words] or [UNKNOWN], np.int32)
+
+
+def vocabulary_of(text: Sentences, min_count: int, unicode: str) -> WordNumbers:
+    """The words that occur at least so often, in the order of their first occurrence."""
+    words = text.words.in_form(unicode)
+    counts = np.bincount(words.ids, minlength=len(words.types)).tolist()
+    kept = [word for word, n in zip(words.types, counts, strict=True) if n >= min_count and word not in RESERVED]
+    return WordNumbers([*RESERVED, *kept], unicode)
+
+
+def check_words(text: Sentences) -> None:
+    """Raise DataError where a sentence holds <s> or </s>, which stand for its ends. (<unk> is an unknown word.)"""
+    for word in RESERVED[1:]:
+        if word in text.words.types:
+            at = int(np.argmax(text.words.ids == text.words.types.index(word)))
+            line = int(text.lines[np.searchsorted(text.offset, at, side="right") - 1]) + 1
+            raise DataError(
+                f"{word} inside of a sentence", file=text.source, line=line,
+                hint="the ends of sentences are set by palmette; take the marks out",
+            )  # fmt: skip
+
 
 FALLBACK = (0.5, 1.0, 1.5)
 Say = Callable[[str], None]
 
 
-class Level(NamedTuple):
+class OrderCounts(NamedTuple):
     """The n-grams of one order, numbered by themselves; those of the order below are their contexts and suffixes."""
 
     word: np.ndarray  # i32[n]
@@ -59,7 +111,7 @@ def estimate(ids: np.ndarray, offset: np.ndarray, n_words: int, order: float, sa
     return found._replace(lower=lower.grams)
 
 
-def _estimate_levels(levels: list[Level], say: Say) -> Estimate:
+def _estimate_levels(levels: list[OrderCounts], say: Say) -> Estimate:
     """The model of n-grams with their occurrences."""
     counts = adjusted(levels)
     tables, discounts, fell_back = [], [], []
@@ -86,11 +138,11 @@ def framed(ids: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return words, place
 
 
-def count_levels(words: np.ndarray, place: np.ndarray, n_words: int, order: int, say: Say) -> list[Level]:
+def count_levels(words: np.ndarray, place: np.ndarray, n_words: int, order: int, say: Say) -> list[OrderCounts]:
     """The n-grams of all orders with their occurrences. node[i] is the n-gram that ends at i, once it is known."""
     vocabulary = np.arange(n_words)
     none = np.full(n_words, ROOT, np.int64)
-    levels = [Level(vocabulary.astype(np.int32), none, none, np.bincount(words, minlength=n_words))]
+    levels = [OrderCounts(vocabulary.astype(np.int32), none, none, np.bincount(words, minlength=n_words))]
     node = words
     for k in range(2, order + 1):
         ends = np.flatnonzero(place >= k - 1)
@@ -98,14 +150,14 @@ def count_levels(words: np.ndarray, place: np.ndarray, n_words: int, order: int,
         suffix = np.empty(keys.size, np.int64)
         suffix[which] = node[ends]
         count = np.bincount(which, minlength=keys.size)
-        levels.append(Level((keys % n_words).astype(np.int32), keys // n_words, suffix, count))
+        levels.append(OrderCounts((keys % n_words).astype(np.int32), keys // n_words, suffix, count))
         node = np.full(words.size, ROOT, np.int64)
         node[ends] = which
         say(f"order {k}: {counted(keys.size, 'n-gram')}")
     return levels
 
 
-def adjusted(levels: list[Level]) -> list[np.ndarray]:
+def adjusted(levels: list[OrderCounts]) -> list[np.ndarray]:
     """The counts that are discounted. What nothing stands before begins with <s>, and keeps its occurrences."""
     counts = []
     for k, level in enumerate(levels):
@@ -131,7 +183,11 @@ def discounts_of(count: np.ndarray) -> tuple[float, float, float] | None:
 
 
 def probabilities(
-    level: Level, count: np.ndarray, discounts: tuple[float, float, float], below: np.ndarray | None, n_contexts: int
+    level: OrderCounts,
+    count: np.ndarray,
+    discounts: tuple[float, float, float],
+    below: np.ndarray | None,
+    n_contexts: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """p f64[n] of the n-grams of an order, and backoff f64[n_contexts] of their contexts, 1 where there is none."""
     discount = np.array((0.0, *discounts))[np.minimum(count, 3)]
@@ -147,7 +203,7 @@ def probabilities(
     return p, backoff
 
 
-def flattened(levels: list[Level], tables: list[tuple[np.ndarray, np.ndarray]]) -> Grams:
+def flattened(levels: list[OrderCounts], tables: list[tuple[np.ndarray, np.ndarray]]) -> Grams:
     """All orders in one numbering; `tables` has p of each order and the backoff of the order below."""
     sizes = [len(level.word) for level in levels]
     base = np.concatenate(([0], np.cumsum(sizes)))

@@ -4,13 +4,14 @@
     model.perplexity(["the film is good ."])
     model.sample(3, seed=1)
 
-Estimates: lab/lm/estimate.py. Files: palmette's own (serialise.py there) and ARPA (arpa.py).
+Estimates: `estimate.py`. Files: `files.py`. Mixtures of two orders, and sampling: `ngrams.py`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -23,17 +24,79 @@ from palmette.data.text import PLAIN, TextSpec
 from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError, counted, not_fitted
 from palmette.estimators.base import Estimator
+from palmette.evaluation.record import Cell, Inspection, Main, Part, Scores, Strong
 from palmette.kernels.lm.sample import Source
-from palmette.kernels.lm.score import BEGIN, ROOT, Grams
+from palmette.kernels.lm.score import BEGIN, ROOT, UNKNOWN, Grams
 from palmette.kernels.lm.text import sentence_hashes
-from palmette.lab.lm.estimate import estimate
-from palmette.lab.lm.mixture import Mixture, split_order
+from palmette.lab.lm.estimate import RESERVED, WordNumbers, check_words, estimate, vocabulary_of
+from palmette.lab.lm.ngrams import Drawn, Mixture, Progress, Wishes, allowed_words, draw, split_order
 from palmette.lab.lm.options import NgramOptions
-from palmette.lab.lm.sample import Drawn, Progress, Wishes, allowed_words, draw
-from palmette.lab.lm.scores import SentenceScores, TextScore, sentence_scores
-from palmette.lab.lm.vocabulary import RESERVED, Vocabulary, check_words, vocabulary_of
 from palmette.options.declare import OptionError
 from palmette.options.spelling import argument
+
+# How probable a text is: sums over its words, with and without the unknown words
+
+
+class TextScore(Scores, frozen=True):
+    """Figures of a text. Logarithms are natural; the end of each sentence counts as a word in perplexities."""
+
+    sentences: int
+    tokens: int
+    unknown: int  # tokens that the model does not know
+    logprob: float
+    perplexity: float
+    perplexity_without_unknown: float  # their probabilities left out; they are still contexts
+
+    told = ("sentences", "tokens", "unknown", "logprob", "perplexity", "perplexity_without_unknown")
+
+    def main(self) -> Main:
+        return Main("perplexity", self.perplexity)
+
+    def parts(self) -> Iterator[Part]:
+        without = self.perplexity_without_unknown
+        rows: list[tuple[Cell, ...]] = [
+            ("sentences", self.sentences, "tokens", self.tokens),
+            ("unknown", self.unknown, "share", self.unknown / self.tokens if self.tokens else None),
+            ("perplexity", Strong(f"{self.perplexity:,.2f}"), "without unknown words", f"{without:,.2f}"),
+        ]
+        yield Part("", (), rows)
+
+
+@dataclass(frozen=True)
+class SentenceScores:
+    """Figures of each sentence, as arrays."""
+
+    tokens: np.ndarray  # i64[S]
+    unknown: np.ndarray  # i64[S]
+    logprob: np.ndarray  # f64[S]
+    known_logprob: np.ndarray  # f64[S]  without the unknown words
+
+    def together(self) -> TextScore:
+        tokens, unknown, ends = int(self.tokens.sum()), int(self.unknown.sum()), self.tokens.size
+        return TextScore(
+            ends, tokens, unknown, float(self.logprob.sum()),
+            _perplexity(float(self.logprob.sum()), tokens + ends),
+            _perplexity(float(self.known_logprob.sum()), tokens + ends - unknown),
+        )  # fmt: skip
+
+
+def _perplexity(logprob: float, n: int) -> float:
+    return float(np.exp(min(-logprob / n, 700.0))) if n and np.isfinite(logprob) else float("inf" if n else "nan")
+
+
+def sentence_scores(p: np.ndarray, ids: np.ndarray, offset: np.ndarray) -> SentenceScores:
+    """From the probabilities of all words and ends, as `score_words` gives them."""
+    with np.errstate(divide="ignore"):
+        log = np.log(p)
+    S = offset.size - 1
+    sentence = np.repeat(np.arange(S), np.diff(offset) + 1)
+    known = np.ones(p.size, bool)
+    known[np.arange(ids.size) + np.repeat(np.arange(S), np.diff(offset))] = ids != UNKNOWN
+    return SentenceScores(
+        np.diff(offset), np.bincount(sentence, ~known, S).astype(np.int64), np.bincount(sentence, log, S),
+        np.bincount(sentence[known], log[known], S),
+    )  # fmt: skip
+
 
 logger = logging.getLogger(__name__)
 MAX_LENGTH, LONGEST = 100, 10_000  # words of a sampled sentence: default limit, and largest limit
@@ -47,13 +110,13 @@ class LanguageModel(NgramOptions, Estimator):
     `fell_back_`, the orders whose discounts are the fixed ones since the text is too small.
     """
 
-    _repr_html_ = drawn_by("lab.lm.notebook:language_model")
+    _repr_html_ = drawn_by("reports.notebook_models:model")
 
     # --- learning ---------------------------------------------------------------------------------------------
 
     def fit(self, sentences: Texts) -> LanguageModel:
         """Learn from sentences: strings of words separated by white space, or lists of words."""
-        self.check()
+        self._check_values()
         text = _texts(sentences)
         if not text.n_tokens:
             raise DataError("no word to learn from", file=text.source)
@@ -73,12 +136,12 @@ class LanguageModel(NgramOptions, Estimator):
         """Learn from files with one sentence per line. spec: their encoding."""
         return self.fit(read_sentences(*paths, spec=spec))
 
-    def _set(self, vocabulary: Vocabulary, mixture: Mixture, sizes: Sequence[int]) -> None:
+    def _set(self, vocabulary: WordNumbers, mixture: Mixture, sizes: Sequence[int]) -> None:
         self._vocabulary, self._mixture, self.sizes_ = vocabulary, mixture, list(sizes)
         self.vocabulary_ = vocabulary.words
         self._source: Source | None = None
 
-    def _fitted(self) -> tuple[Vocabulary, Mixture]:
+    def _fitted(self) -> tuple[WordNumbers, Mixture]:
         if not hasattr(self, "_mixture"):
             raise not_fitted("LanguageModel")
         return self._vocabulary, self._mixture
@@ -189,8 +252,7 @@ class LanguageModel(NgramOptions, Estimator):
 
     def save(self, path: FilePath, *, arpa: bool | None = None) -> None:
         """Write a model file, or an ARPA file when asked or when the name ends in .arpa or .arpa.gz."""
-        from palmette.lab.lm.arpa import is_arpa_name, write_arpa
-        from palmette.lab.lm.serialise import NgramModel, save
+        from palmette.lab.lm.files import NgramModel, is_arpa_name, save, write_arpa
 
         vocabulary, (grams, lower, _) = self._fitted()
         if is_arpa_name(path) if arpa is None else arpa:
@@ -209,22 +271,21 @@ class LanguageModel(NgramOptions, Estimator):
     def load(cls, path: FilePath, *, copy: bool = False) -> LanguageModel:
         """Read a model file or an ARPA file, whichever the content is. A model file is mapped; `copy` reads it into
         memory instead: for files that may be overwritten in place while the model is in use."""
-        from palmette.lab.lm.arpa import looks_like_arpa, read_arpa
-        from palmette.lab.lm.serialise import load
+        from palmette.lab.lm.files import load, looks_like_arpa, read_arpa
 
         if not looks_like_arpa(path):
             found = load(path, copy=copy)
             model = cls(found.order, min_count=found.min_count, unicode=found.unicode)
             share = split_order(found.order)[1]
             mixture = Mixture(found.grams, found.lower, share)
-            model._set(Vocabulary(found.words, found.unicode), mixture, found.sizes)
+            model._set(WordNumbers(found.words, found.unicode), mixture, found.sizes)
             model.discounts_, model.fell_back_, model.seen_ = found.discounts, found.fell_back, found.seen
             return model
         words, grams, sizes = read_arpa(path)
-        # Words of a text in NFC cannot be others of the file, which does not tell its form.
+        # Words of a text in NFC cannot be other words of the file, whose form is unknown.
         form = NFC if in_form(words, NFC) == words else NONE
         model = cls(len(sizes), unicode=form)
-        model._set(Vocabulary(words, form), Mixture(grams), sizes)
+        model._set(WordNumbers(words, form), Mixture(grams), sizes)
         model.discounts_, model.fell_back_, model.seen_ = [], [], None
         return model
 
@@ -256,3 +317,23 @@ def _child(grams: Grams, g: int, w: int) -> int:
 
 def _texts(given: Texts) -> Sentences:
     return given if isinstance(given, Sentences) else sentences_of(given)
+
+
+def inspect_language_model(model: LanguageModel, top: int = 0, labels: int | None = None) -> Inspection:
+    """Sizes, and the discounts of each order."""
+    rows: list[list[Cell]] = [
+        [f"{n}-grams", *(f"{value:.4f}" for value in row)] for n, row in enumerate(model.discounts_, 1)
+    ]
+    width = max((len(row) - 1 for row in rows), default=0)
+    heads = ["discounts", *(f"seen {n}{' and more' if n == width else ''}" for n in range(1, width + 1))]
+    facts = {
+        "order": str(model.order),
+        "words": f"{len(model.vocabulary_):,}",
+        "n-grams": ", ".join(f"{size:,} of {n}" for n, size in enumerate(model.sizes_, 1)),
+        "fixed discounts": ", ".join(f"order {n}" for n in model.fell_back_),
+    }
+    about = {
+        "task": "lm", "order": model.order, "min_count": model.min_count, "words": len(model.vocabulary_),
+        "sizes": model.sizes_, "discounts": model.discounts_, "fell_back": model.fell_back_,
+    }  # fmt: skip
+    return Inspection(facts, about, tables=[Part("", heads, rows)] if rows else [])

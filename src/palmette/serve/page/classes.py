@@ -9,7 +9,7 @@ from palmette.data.formats.raw import parse_text
 from palmette.data.items import corpus_from_items
 from palmette.errors import DataError, UsageError
 from palmette.estimators.classifier import Classifier, named_tags, with_pos
-from palmette.reports.classification import classifier_inspection
+from palmette.reports.classification import strongest_tags
 from palmette.serve.page.models import PageModel, page_model, strings
 
 MOST_LISTED = 200  # weights per tag among which is searched
@@ -51,7 +51,7 @@ def _words(request: Mapping[str, Any]) -> list[str]:
 
 def tag_weights(classifier: Classifier, top: int, search: str | None = None) -> dict[str, Any]:
     """The strongest weights of each tag of each view; with `search` the attributes among them that have the text."""
-    found = classifier_inspection(classifier.model_, MOST_LISTED if search else top)["top"]
+    found = strongest_tags(classifier.model_, MOST_LISTED if search else top)
     several = len(found) > 1
     lists = {
         f"{view}: {tag}" if several else tag: rows for view, tags in found.items() for tag, rows in tags.items()

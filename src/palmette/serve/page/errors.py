@@ -21,6 +21,8 @@ from palmette.evaluation.scores import errors as frequent_errors
 from palmette.evaluation.scores import score
 from palmette.serve.page.models import PageModel, data_of, page_model, treebank_of, whole, words_by_sentence
 from palmette.structures.chain.files import with_missing_columns
+from palmette.structures.chain.gold import certain, gold_and_guess
+from palmette.structures.chain.gold import unseen as unseen_words
 
 FREQUENT = 40
 ROUNDS = 2000  # of the significance tests, unless a request has another number
@@ -34,8 +36,8 @@ def errors(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(shown.estimator, Parser):
         return _tree_errors(shown.estimator, treebank_of(request))
     tagger, corpus = shown.tagger(), _complete(shown, data_of(shown, request))
-    gold, guess, labels = tagger.gold_and_guess(corpus)
-    known, unseen = tagger.certain(corpus), tagger.unseen(corpus)
+    gold, guess, labels = gold_and_guess(tagger.model_, corpus)
+    known, unseen = certain(corpus), unseen_words(tagger.model_, corpus)
     scores = score(gold, guess, corpus.offset, labels, unseen, unseen_scheme(tagger.model_.scheme), known=known)
     words = words_by_sentence(corpus)
     flat = [word for sentence in words for word in sentence]
@@ -135,9 +137,9 @@ def _outputs(pair: Mapping[str, PageModel], base: Corpus, request: Mapping[str, 
         assert corpus.labels is not None
         if corpus.labels.cells() != base.labels.cells():
             raise UsageError(f"{shown.name} was trained on labels of another column: the two cannot be compared")
-        gold, guess, labels = tagger.gold_and_guess(corpus)
+        gold, guess, labels = gold_and_guess(tagger.model_, corpus)
         if right is None:
-            right, known, unseen = SystemLabels(gold, labels), tagger.certain(corpus), tagger.unseen(corpus)
+            right, known, unseen = SystemLabels(gold, labels), certain(corpus), unseen_words(tagger.model_, corpus)
         guesses.append(SystemLabels(guess, labels))
     assert right is not None
     made = SystemOutputs.of(list(pair), base, right, guesses)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,15 +12,19 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import Confidence
 from palmette.data.labels.mask import LabelMask, known_gold, label_names, training_mask
+from palmette.data.labels.partial import mark_partial_labels
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.data.subset import take
-from palmette.errors import DataError, either
+from palmette.errors import DataError, UsageError, counted, either
 from palmette.evaluation.calibration import BINS, Reliability, reliability, sentence_hits, span_hits
 from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.chain.posteriors import confidence_of
 from palmette.structures.chain.temperature import COLDEST, HOTTEST, PRECISION, Calibration, gold_likelihood, lowest
 
+logger = logging.getLogger(__name__)
 Watch = Callable[[float, float], None]  # temperature, negative log-likelihood a token
+MOST_SENTENCES = 500  # of development data that a temperature is fitted on: one number needs no more
+ROUGH = 0.01  # precision of its logarithm at the end of a training
 NOTHING = 1e-7  # of negative log-likelihood a token: below, gold is all there is
 
 
@@ -119,3 +124,32 @@ def _figures(model: ChainModel, corpus: Corpus, value: float) -> dict[str, float
     found = reliability_on(model, corpus)
     tables = {name: table for name, table in found._asdict().items() if table is not None}
     return {"nll": value} | {f"ece_{name}": table.ece for name, table in tables.items()}
+
+
+def calibrated_on(
+    model: ChainModel, corpus: Corpus, watch: Watch | None = None, *, partial: bool | None = None
+) -> tuple[ChainModel, Calibration]:
+    """The model with a temperature fitted on a labelled corpus, and what was found; `watch` is called with each
+    temperature that is tried and its loss. `partial`: whether labels may be partly known; None: as in training."""
+    if corpus.labels is None or not corpus.n_tokens:
+        raise DataError("no labelled sentence to calibrate on", file=corpus.source)
+    mark_partial_labels(corpus, model.settings.partial if partial is None else partial, model.labels)
+    return fit_temperature(model, corpus, watch)
+
+
+def calibrated_on_dev(model: ChainModel, dev: Corpus | None) -> Calibration | None:
+    """The temperature of a model whose weights were not learnt from the development data. None without such data, or
+    where no temperature can be fitted."""
+    if dev is None or model.reads_earlier_labels:
+        return None
+    mark_partial_labels(dev, model.settings.partial, model.labels)
+    if dev.n_sentences > MOST_SENTENCES:
+        drawn = np.random.default_rng(model.settings.seed).permutation(dev.n_sentences)[:MOST_SENTENCES]
+        dev = take(dev, np.sort(drawn))
+    try:
+        _, found = fit_temperature(model, dev, precision=ROUGH)
+    except (DataError, UsageError) as error:
+        logger.info("the confidences of the model are not calibrated: %s", error)
+        return None
+    logger.info("calibrated on %s: temperature %.4g", counted(found.sentences, "sentence"), found.temperature)
+    return found

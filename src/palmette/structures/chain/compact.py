@@ -14,10 +14,14 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from palmette.data.corpus import Corpus
+from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import FeatureWeights
 from palmette.kernels.chain.packed import PackedRows
+from palmette.options.declare import OptionError
 from palmette.options.spelling import argument
+from palmette.structures.chain.gold import certain, gold_and_guess
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.packed import CompactModel, compact_model
 from palmette.structures.chain.prune import pruned
@@ -79,6 +83,29 @@ def compact_chain(
     sizes = [sum(index.size for index in one.feature_indexes.values()) for one in (model, made)]
     counts = [int(np.count_nonzero(one.packed.number)) for one in (full, made)]
     return made, CompactReport(before, after, dropped, (sizes[0], sizes[1]), (counts[0], counts[1]))
+
+
+def compact_on(model: ChainModel, dev: Corpus | None, most_loss: float = 0.05) -> tuple[CompactModel, CompactReport]:
+    """The compact form of a model, calibrated on the labelled corpus that the loss of F1 of spans, or else of accuracy,
+    is measured on."""
+    if not 0 <= most_loss <= 100:
+        raise OptionError("most_loss", f"{most_loss} is not a number of points between 0 and 100")
+    if dev is None:
+        return compact_chain(model, None, most_loss)
+    from palmette.evaluation.scores import score
+    from palmette.structures.chain.calibrate import calibrated_on_dev
+
+    def trial(model: ChainModel) -> Found:
+        gold, guess, labels = gold_and_guess(model, dev)
+        found = score(gold, guess, dev.offset, labels, scheme=unseen_scheme(model.scheme), known=certain(dev))
+        units = found.tokens if found.f1 is None else sum(row.gold for row in found.by_type.values())
+        return Found(found.main().value, guess, units)
+
+    small, report = compact_chain(model, trial, most_loss)
+    fitted = calibrated_on_dev(small, dev)  # the temperature of the full model does not fit other weights
+    if fitted is not None:
+        small = small.changed(meta=small.meta | {"calibration": msgspec.to_builtins(fitted)})
+    return small, report
 
 
 def _check(model: ChainModel) -> None:

@@ -66,6 +66,15 @@ class TagRequest(msgspec.Struct, frozen=True, kw_only=True):
         return mask_from_column(corpus, model.labels) if self.known is not None and corpus.n_tokens else None
 
 
+def spec_for(
+    model: ChainModel, source: FilePath, given: FormatSpec | None = None, *, labelled: bool = False
+) -> FormatSpec:
+    """How to read input that looks like the training data, with its labels or without. What `given` sets holds."""
+    trained = model.meta.get("reading") or FormatSpec()
+    spec = (given or FormatSpec()).like(trained, source)
+    return spec.labelled() if labelled else spec
+
+
 class TagCounts(NamedTuple):
     """The tokens of a file; and of how many sentences exact search has proven the labels to be best."""
 

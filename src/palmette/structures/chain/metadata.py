@@ -43,7 +43,7 @@ class StoredRows(msgspec.Struct, frozen=True):
 
 
 class StoredCounting(msgspec.Struct, frozen=True):
-    """The parameters of an `HMM`, whose tables are further arrays; see lab/hmm/serialise.py."""
+    """The parameters of an `HMM`, whose tables are further arrays; see lab/hmm.py."""
 
     order: Literal[1, 2]
     ends: bool
@@ -60,19 +60,9 @@ class Imported(msgspec.Struct, frozen=True):
     file: str = ""
 
 
-class ChainMeta(msgspec.Struct, kw_only=True, frozen=True):
-    """Everything of a chain model that is not an array."""
+class AboutTraining(msgspec.Struct, kw_only=True, frozen=True):
+    """What `ChainModel.meta` holds."""
 
-    task: str
-    labels: Annotated[list[Name], msgspec.Meta(min_length=1)]
-    shape: StoredShape
-    scheme: str | None
-    templates: StoredTemplates | None  # None: ready-made attributes
-    resources: Resources
-    sizes: dict[str, Count]  # attributes of each part
-    bias: dict[str, float]
-    # What `ChainModel.meta` holds
-    settings: dict[str, Any] = {}
     history: list[Epoch] = []
     forbidden: list[tuple[str, str]] = []
     best_pass: int | UnsetType = UNSET
@@ -89,7 +79,18 @@ class ChainMeta(msgspec.Struct, kw_only=True, frozen=True):
     columns: Count | UnsetType = UNSET  # of the training data, which may be more than the templates read
 
 
-ABOUT_TRAINING = (
-    "history", "forbidden", "best_pass", "ended", "features", "reading", "calibration", "temperature", "rows",
-    "counting", "imported", "label_numbers", "vectors", "columns",
-)  # fmt: skip
+class ChainMeta(AboutTraining, kw_only=True, frozen=True):
+    """Everything of a chain model that is not an array."""
+
+    task: str
+    labels: Annotated[list[Name], msgspec.Meta(min_length=1)]
+    shape: StoredShape
+    scheme: str | None
+    templates: StoredTemplates | None  # None: ready-made attributes
+    resources: Resources
+    sizes: dict[str, Count]  # attributes of each part
+    bias: dict[str, float]
+    settings: dict[str, Any] = {}
+
+
+ABOUT_TRAINING = AboutTraining.__struct_fields__

@@ -82,7 +82,7 @@ CRFSUITE = ".crfsuite"
 def save_chain(model: ChainModel, path: FilePath) -> None:
     """Write a model file, whole or not at all; CRFsuite's format if the name ends in .crfsuite."""
     if os.fspath(path).lower().endswith(CRFSUITE):
-        data: bytes = loaded("connect.models.crfsuite_write:crfsuite_bytes")(model)
+        data: bytes = loaded("connect.crfsuite_models:crfsuite_bytes")(model)
         with write_whole(path) as file:
             file.write(data)
         return

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -30,7 +29,10 @@ from palmette.training.chain.seen import learnt_pairs, seen_labels
 from palmette.training.chain.start import starting_weights
 from palmette.training.interrupt import Interrupt, interruptible
 from palmette.training.lbfgs.minimise import MEMORY, PERIOD, Iteration, Result, bytes_needed, minimise
-from palmette.training.result import CUT_SHORT, MORE, EpochLog, TrainResult
+from palmette.training.result import CUT_SHORT, MORE, EpochLog, Progress, TrainResult
+
+if TYPE_CHECKING:
+    from palmette.training.chain.scale import Scale
 
 logger = logging.getLogger(__name__)
 
@@ -64,13 +66,13 @@ class _Watch:
 
 
 def train_likelihood(
-    problem: TrainingData, learner: Likelihood, penalty: Penalty, objective: ChainObjective
+    problem: TrainingData, learner: Likelihood, penalty: Penalty, objective: ChainObjective, progress: Progress | None
 ) -> TrainResult:
     """Weights that minimise the penalised negative log-likelihood, from those of the objective on. The result is in the
     objective; `best` is another one, or None."""
     settings, request = problem.settings, problem.request
     check_memory(objective.size)
-    log = EpochLog(settings.patience, request.progress, unit="iteration", window=settings.stop_rule())
+    log = EpochLog(settings.patience, progress, unit="iteration", window=settings.stop_rule())
     with interruptible() as interrupt:
         found = minimise(
             objective, objective.start(), l1=penalty.l1, iterations=learner.iterations, tolerance=learner.tolerance,
@@ -120,32 +122,25 @@ def check_memory(size: int, memory: int = MEMORY) -> None:
         )
 
 
-MakeObjective = Callable[[TrainingData, Penalty], ChainObjective]
-
-
-def train_by_likelihood(problem: TrainingData, make: MakeObjective | None = None) -> TrainedChain:
-    """Train with a full-batch optimiser. make: the objective; by default that of the data of the problem."""
+def train_by_likelihood(problem: TrainingData, scale: Scale) -> TrainedChain:
+    """Train with a full-batch optimiser."""
     settings, request = problem.settings, problem.request
     learner = settings.chosen_learner
     assert isinstance(learner, Likelihood)
-    if settings.shards > 1 and make is None:
-        raise UsageError(
-            f"{named(ChainOptions, 'shards')}: {learner.kind} by lbfgs sums over all sentences, which "
-            "threads speed up; shards are for passes, and for training from files on a cluster"
-        )
     if request.checkpoint:
         raise UsageError(
             f"{argument('checkpoint')} is for learners that process the data sentence by sentence, not {learner.kind}"
         )
     penalty = Penalty(0.0 if learner.l1_then_l2 else learner.penalty, learner.l1)
-    objective = (make or new_objective)(problem, penalty)
-    outcome = train_likelihood(problem, learner, penalty, objective)
+    objective = scale.objective(problem, penalty)
+    progress = scale.watched(problem, objective)
+    outcome = train_likelihood(problem, learner, penalty, objective, progress)
     if learner.l1_then_l2:
         _report_stage("L1", objective, outcome)
         if not outcome.interrupted:
             warn_if_cut_short(outcome, learner)
             objective.keep_nonzero(learner.penalty)
-            outcome = train_likelihood(problem, learner, Penalty(learner.penalty, 0.0), objective)
+            outcome = train_likelihood(problem, learner, Penalty(learner.penalty, 0.0), objective, progress)
             _report_stage("L2", objective, outcome)
     if learner.l1 and not objective.start().any():
         logger.warning("all weights are zero: l1 %g is too large a penalty for this data", learner.l1)

@@ -1,6 +1,6 @@
 """One shard of files in training: reads its files, counts and numbers its attributes, learns from its sentences.
 
-The steps, each a method that the driver (fit_files.py) calls on the shards of all workers:
+The steps, each a method that the driver (shards.py) calls on the shards of all workers:
 
     survey      labels, pairs of labels and words of the shard
     count       the 64-bit keys of its attributes with their counts, by the templates of the plan
@@ -40,15 +40,15 @@ from palmette.training.chain.dev import SAME_COLUMNS, check_labelled
 from palmette.training.chain.exact import LAST
 from palmette.training.chain.mixing import ShardPass, ShardWorker, check_shards
 from palmette.training.chain.objective import ChainObjective
-from palmette.training.chain.online import start_learning
 from palmette.training.chain.request import TrainingData, TrainRequest
 from palmette.training.chain.start import starting_weights
+from palmette.training.chain.train import start_learning
 from palmette.training.cluster import Worker
 
 Keys = dict[int, np.ndarray]  # by arity, u64[A]
 
 
-class Survey(NamedTuple):
+class ShardSurvey(NamedTuple):
     """What the driver must know of a shard before templates and labels are settled."""
 
     sentences: int
@@ -63,7 +63,7 @@ class Survey(NamedTuple):
     source: str
 
 
-class Plan(NamedTuple):
+class ShardPlan(NamedTuple):
     """What all shards are trained by."""
 
     labels: list[str]
@@ -117,7 +117,7 @@ class FileShard(Worker):
         super().__init__()
         self.pieces, self.spec, self.shard = list(pieces), spec, shard
 
-    def survey(self, partial: bool | None, unicode: str) -> Survey:
+    def survey(self, partial: bool | None, unicode: str) -> ShardSurvey:
         """Read the files."""
         corpus = self.corpus = read_pieces(self.pieces, self.spec)
         check_labelled(corpus, "training")
@@ -128,14 +128,14 @@ class FileShard(Worker):
         rows = training_mask(corpus, labels).rows
         given = corpus.attributes
         words = corpus.columns[0].in_form(unicode).hash if corpus.columns else np.zeros(0, np.uint64)
-        return Survey(
+        return ShardSurvey(
             corpus.n_sentences, corpus.n_tokens, labels,
             np.bincount(np.minimum(rows, len(labels)), minlength=len(labels) + 1)[:-1].tolist(),
             seen_pairs(rows, corpus.offset, len(labels)), len(corpus.columns),
             None if given is None else bool(given.val.size), np.unique(words), looks, corpus.source,
         )  # fmt: skip
 
-    def count(self, plan: Plan) -> tuple[Keys, Keys]:
+    def count(self, plan: ShardPlan) -> tuple[Keys, Keys]:
         """The keys of the attributes by arity, and how often each occurs."""
         self.plan = plan
         encoder = None if plan.templates is None else Encoder(plan.templates, plan.resources, plan.settings.unicode)
@@ -157,9 +157,7 @@ class FileShard(Worker):
         known = training_mask(self.corpus, plan.labels)
         collected = Numbered(self.corpus, self.own.encoder, indexes, actives)
         data = collected.data(known.rows, allow_table(len(plan.labels), known.sets))
-        request = TrainRequest(
-            plan.templates, settings, plan.order, plan.resources, ends=plan.ends, names=False, threads=1
-        )
+        request = TrainRequest(None, settings, plan.order, plan.resources, ends=plan.ends, names=False, threads=1)
         problem = TrainingData(
             collected, data, plan.shape, plan.allowed, plan.labels, None, settings, request, plan.scheme,
             sentences=plan.sentences,

@@ -1,211 +1,126 @@
-"""From a corpus to a trained chain model.
+"""The road of a training, at every scale: survey, settle, encode, train, finish.
 
-prepare     labels, constraints, attributes, shape of the weights              prepare.py
-train       example by example (online.py) or full-batch (batch.py)
-finish      check, tune the bias, drop attributes without weights, name them   here
+    survey    what is known of the data: labels, words, counts        scale.py, disk.py, shards.py
+    settle    labels, tag scheme, learner, constraints, shape         settle.py
+    encode    the data as numbers                                     scale.py, disk.py, shards.py
+    train     passes, or iterations of L-BFGS                         train.py, batch.py
+    finish    checks, names, metadata, calibration                    finish.py
+
+Sentences may be held out of the data first. A share that was asked for is development data. By the rule, sentences are
+held out to choose the number of passes; then a model is trained on all sentences in as many passes, which is better
+than the model without them. Its temperature is that of the model without them: weights that have learnt from a sentence
+are too sure of it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from functools import partial
-
-import msgspec
-import numpy as np
+from dataclasses import replace
+from typing import Any
 
 from palmette.data.corpus import Corpus
-from palmette.errors import DataError, UsageError, counted
+from palmette.data.labels.partial import partial_looks
+from palmette.data.subset import held_out, split
+from palmette.errors import UsageError, counted
 from palmette.kernels.core.compile import check_compiled
-from palmette.options.automatic import TEMPERATURE, Auto
-from palmette.options.chain import ChainOptions, TaggerOptions, development_data
-from palmette.options.learners import Mira
-from palmette.options.spelling import named
-from palmette.options.states import Latent
-from palmette.structures.chain.data import Collected
-from palmette.structures.chain.label_context import drop_unmoved_contexts
+from palmette.options.automatic import Auto, n_held_out
+from palmette.options.chain import ChainSettings, TaggerOptions
+from palmette.options.declare import OptionError
+from palmette.options.learners import HiddenMarkov
+from palmette.options.spelling import spelt
+from palmette.options.states import SeveralStates
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.weights import forget_forbidden
-from palmette.structures.stored_features import Names, some_names
-from palmette.training.chain.batch import MakeObjective, train_by_likelihood, warn_if_cut_short
-from palmette.training.chain.calibration import calibrate_on_dev
-from palmette.training.chain.dev import Dev
-from palmette.training.chain.online import dev_score, train_by_examples
-from palmette.training.chain.overflow import check_moved, check_weights, cure
-from palmette.training.chain.prepare import forbidden_pairs, prepare
-from palmette.training.chain.request import TrainedChain, TrainingData, TrainRequest
+from palmette.training.chain.dev import check_labelled
+from palmette.training.chain.finish import finish
+from palmette.training.chain.request import Fitted, TrainingData, TrainRequest
+from palmette.training.chain.scale import Memory, Scale
+from palmette.training.chain.settle import asked, refuse, settle
+from palmette.training.chain.templates import chosen
+from palmette.training.chain.train import train
+from palmette.training.lines import report_end
 from palmette.training.result import TrainResult
 
 logger = logging.getLogger(__name__)
-Train = Callable[[TrainingData], TrainedChain]
+MEMORY = Memory()
 
 
-def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[ChainModel, TrainResult]:
-    """Train a chain on a labelled corpus."""
+def fit(source: Any, dev: Corpus | None, request: TrainRequest, scale: Scale = MEMORY) -> Fitted:
+    """Train a chain on labelled data: a corpus, or what the scale reads."""
     check_compiled("training")
-    problem, scheme = prepare(corpus, dev, request)
-    model, outcome = finished(corpus, problem, scheme, trained_chain(problem))
-    calibrate_on_dev(model, dev)
-    return model, outcome
+    _check(request, dev is not None, scale)
+    n = 0
+    if dev is None and isinstance(source, Corpus):
+        check_labelled(source, "training")
+        if request.dev_share:
+            source, dev = split(source, request.dev_share, request.settings.seed)
+        elif request.dev_share is None and request.resume is None and not request.checkpoint:
+            n = n_to_hold_out(source, request.settings)
+    if isinstance(request.settings.learner, HiddenMarkov):
+        from palmette.training.hmm import fit_hmm
+
+        model, outcome = fit_hmm(source, dev, request)
+    elif n:
+        model, outcome = _fit_after_holding_out(source, n, chosen(request, source))
+    else:
+        model, outcome = _fit(source, dev, request, scale)
+    report_end(outcome, request.verbose)
+    if request.compact is None:
+        return Fitted(model, outcome)
+    from palmette.structures.chain.compact import compact_on
+
+    small, report = compact_on(model, dev, request.compact)
+    return Fitted(small, outcome, report)
 
 
-def trained_chain(problem: TrainingData, make: MakeObjective | None = None) -> TrainedChain:
-    """Train a chain on encoded data. make: the objective of a full-batch optimiser, if another one."""
-    latent = problem.settings.latent
-    full = problem.settings.chosen_learner.full_batch
-    train: Train = partial(train_by_likelihood, make=make) if full else train_by_examples
-    if latent is None or latent.restarts == 1:
-        return train(problem)
-    return _best_of_restarts(problem, latent.restarts, train)
+def _check(request: TrainRequest, has_dev: bool, scale: Scale) -> None:
+    """An error for what is not possible, before any data is read."""
+    old = request.resume
+    if old is not None and old.packed is not None:
+        raise UsageError("a compact model cannot be trained further: use the full model")
+    if old is not None and old.exact is not None:
+        raise UsageError("a model of another tool cannot be trained further: train a new one on its data")
+    if has_dev and request.dev_share:
+        raise OptionError("dev_share", "development data is given: leave it out")
+    refuse(asked(request, has_dev), scale.refuses)
 
 
-def finished(
-    corpus: Corpus, problem: TrainingData, scheme: str | None, trained: TrainedChain,
-    vocabulary: np.ndarray | None = None,
-) -> tuple[ChainModel, TrainResult]:  # fmt: skip
-    """The model of a training that is over. vocabulary: hashes of the words of the training data, if not all of it is
-    in the corpus."""
-    request = problem.request
-    _report_infeasible(trained, problem, corpus)
-    outcome, settings, old = trained.outcome, trained.settings, request.resume
-    warn_if_cut_short(outcome, settings.chosen_learner)
-    beam = settings.beam
-    chain, contexts = (outcome.best, None) if beam is None else outcome.best
-    check_weights(chain, contexts, problem.data, settings.chosen_learner, corpus)
-    if not settings.chosen_learner.full_batch:
-        check_moved(outcome, chain, problem.data)
-    if problem.shape.history is not None:
-        forget_forbidden(chain)
-    collected = problem.collected
-    if vocabulary is None:
-        vocabulary = _vocabulary(corpus, settings.unicode, old)
-    model = ChainModel(
-        problem.labels, problem.shape, problem.allowed, scheme, collected.encoder, collected.feature_indexes, chain, {},
-        vocabulary, dict(old.bias) if old else {}, label_contexts=contexts,
-        beam=0 if beam is None else beam.width, settings=settings, recombine=beam is not None and bool(beam.recombine),
-    )  # fmt: skip
-    model.meta = {
-        "forbidden": forbidden_pairs(request),
-        "history": msgspec.to_builtins(outcome.training_log),
-        "best_pass": outcome.best_epoch,
-        "ended": outcome.ended,
-    }
-    if isinstance(request.settings.learner, Auto) and isinstance(settings.learner, Mira):
-        model.meta["temperature"] = TEMPERATURE
-    if request.checkpoint and outcome.interrupted:
-        logger.info("no checkpoint is kept: training was interrupted in the middle of a pass")
-    elif request.checkpoint:
-        model.checkpoint = trained.state()
-    if settings.tune_bias:
-        model.bias = tuned_bias(model, problem.dev)
-    if not model.checkpoint:
-        _drop_unmoved(model, collected)
-    model.names = attribute_names(collected, old) if request.names else {}
-    return model, outcome
+def _fit(source: Any, dev: Corpus | None, request: TrainRequest, scale: Scale) -> tuple[ChainModel, TrainResult]:
+    survey = scale.survey(source, request)
+    problem = scale.encode(survey, settle(survey, scale.refuses), dev)
+    trained = train(problem, scale)
+    if not request.checkpoint:
+        trained = trained._replace(state=dict)  # the sums of the weights are no longer needed
+    return finish(problem, trained), trained.outcome
 
 
-def _best_of_restarts(problem: TrainingData, restarts: int, train: Train) -> TrainedChain:
-    """The best of several trainings with different seeds: by development data, else by the objective."""
-    settings = problem.settings
-    if problem.dev is None and not settings.chosen_learner.full_batch:
-        what = f"{named(Latent, 'restarts')} selects the best training on development data"
-        raise UsageError(f"{what}: give {development_data()}")
-    best, best_figure = None, -float("inf")
-    for number in range(restarts):
-        own = problem._replace(settings=settings.replace(seed=settings.seed + number))
-        trained = train(own)
-        figure = _how_good(trained.outcome, problem.dev is not None)
-        shown = f"dev {100 * figure:.2f}" if problem.dev is not None else f"objective {abs(figure):.6g}"
-        logger.info("start %d of %d, seed %d: %s", number + 1, restarts, own.settings.seed, shown)
-        if best is None or figure > best_figure:
-            best, best_figure = trained, figure
-        if trained.outcome.interrupted:
-            break
-    assert best is not None
-    return best
+def prepared(corpus: Corpus, request: TrainRequest) -> TrainingData:
+    """A corpus as numbers, before its training."""
+    survey = MEMORY.survey(corpus, request)
+    return MEMORY.encode(survey, settle(survey, MEMORY.refuses), None)
 
 
-def _how_good(outcome: TrainResult, has_dev: bool) -> float:
-    """The score of a training; larger is better."""
-    if has_dev:
-        return dev_score(outcome)
-    return -outcome.training_log[-1].figures["objective"] if outcome.training_log else -float("inf")
+def n_to_hold_out(corpus: Corpus, settings: ChainSettings) -> int:
+    """How many sentences of a new training the rule holds out: none if the user has chosen a learner, wants more of
+    development data than a number of passes, or has labels that are partly known."""
+    assert corpus.labels is not None
+    other = settings.patience is not None or settings.tune_bias or isinstance(settings.states, SeveralStates)
+    partial = bool(corpus.label_sets) or bool(partial_looks(corpus.labels.types))
+    return 0 if other or partial or not isinstance(settings.learner, Auto) else n_held_out(corpus.n_sentences)
 
 
-def _report_infeasible(trained: TrainedChain, problem: TrainingData, corpus: Corpus) -> None:
-    """Report sentences without an allowed gold path: an error if all are, else a warning."""
-    learner = trained.settings.chosen_learner
-    if trained.infeasible >= problem.n_sentences:
-        steps = learner.maximises_likelihood and not learner.full_batch
-        raise DataError(
-            "no training sentence has a label sequence that satisfies both its annotation and the transition "
-            "constraints" + (", or the steps were so large that scores overflowed" if steps else ""),
-            file=corpus.source,
-            hint=(f"{cure(problem.data, learner)}, or " if steps else "") + f"see {_rules()}",
-        )  # fmt: skip
-    if trained.infeasible:
-        logger.warning(
-            "%s left out: no label sequence satisfies both the annotation and the transition constraints; see %s",
-            counted(trained.infeasible, "training sentence is", "training sentences are"),
-            _rules(),
-        )
-
-
-def _drop_unmoved(model: ChainModel, collected: Collected) -> None:
-    """Drop attributes without weights."""
-    model.chain = collected.drop_unmoved(model.chain)
-    if model.label_contexts is not None:
-        model.label_contexts = drop_unmoved_contexts(collected, model.label_contexts)
-    model.feature_indexes = collected.feature_indexes
-
-
-def attribute_names(collected: Collected, old: ChainModel | None) -> dict[int, Names]:
-    """The attributes' strings: those of the old model, then the new ones."""
-    found = {
-        arity: united_names(collected, arity, None if old is None else old.names.get(arity))
-        for arity in collected.feature_indexes
-    }
-    return {arity: names for arity, names in found.items() if names is not None}
-
-
-def united_names(collected: Collected, arity: int, before: Names | None) -> Names | None:
-    """The strings of the attributes of one arity: those before, then the new ones. None if old attributes have no
-    names: naming only new ones would mislead."""
-    data, offset = collected.names(arity)
-    if np.any(collected.first[arity] < 0):
-        if before is None:
-            return None
-        if arity in collected.moved:
-            before = some_names(before, collected.moved[arity][: len(before)])
-        data = np.concatenate((before.data, data))
-        offset = np.concatenate((before.offset, before.offset[-1] + offset[1:]))
-    return Names(data, offset)
-
-
-def _vocabulary(corpus: Corpus, unicode: str, old: ChainModel | None) -> np.ndarray:
-    """Hashes of the words of the training data, to distinguish unseen words."""
-    words = corpus.columns[0].in_form(unicode).hash if corpus.columns else np.zeros(0, np.uint64)
-    return np.union1d(words, old.vocabulary) if old is not None else np.sort(words)
-
-
-def _rules() -> str:
-    """What forbids label sequences."""
-    return f"{named(TaggerOptions, 'constraints')} and {named(TaggerOptions, 'forbidden')}"
-
-
-def tuned_bias(model: ChainModel, dev: Dev | None) -> dict[str, float]:
-    """The bias of the label O with the best F1 on development data, by grid search."""
-    assert dev is not None
-    if "O" not in model.labels:
-        tune = named(ChainOptions, "tune_bias")
-        raise UsageError(f"{tune} trades precision for recall of spans, and there is no label O")
-    weights = model.chain.weights[0].w
-    some = np.abs(weights[(weights != 0) & np.isfinite(weights)])
-    scale = float(some.mean()) if some.size else 1.0
-    figures = {0.0: dev.figure(model.with_bias({}))}
-    for step in (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0):
-        for value in (-step * scale, step * scale):
-            figures[value] = dev.figure(model.with_bias({"O": value}))
-    best = max(figures, key=lambda value: (figures[value], -abs(value)))
-    logger.info("bias O=%.4g: %s %.4f on dev, %.4f without", best, dev.metric, figures[best], figures[0.0])
-    return {"O": best} if best else {}
+def _fit_after_holding_out(corpus: Corpus, n: int, request: TrainRequest) -> tuple[ChainModel, TrainResult]:
+    """Choose the number of passes on n sentences that are held out, then train on all sentences."""
+    rest, dev = held_out(corpus, n, request.settings.seed)
+    logger.info(
+        "no development data was given: %s held out to choose the number of passes (%s: none)",
+        counted(dev.n_sentences, "sentence is", "sentences are"),
+        spelt(TaggerOptions, "dev_share", 0),
+    )
+    dev.source = f"sentences held out of {corpus.source}"
+    model, outcome = _fit(rest, dev, request, MEMORY)
+    if outcome.interrupted or outcome.kept is None or outcome.kept.dev is None:
+        return model, outcome
+    passes = counted(outcome.best_epoch, "pass", "passes")
+    logger.info("%.2f on them after %s; now all sentences, in as many", 100 * outcome.kept.dev, passes)
+    settings = model.settings.replace(passes=outcome.best_epoch)
+    return _fit(corpus, None, replace(request, settings=settings, measured=model.meta), MEMORY)

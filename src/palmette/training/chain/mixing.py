@@ -69,9 +69,11 @@ class ShardWorker(Worker):
 class MixedLearning(Learning):
     """Learning by shards. `head` has the mixed weights; its data may be empty."""
 
-    def __init__(self, head: ChainLearning, cluster: Cluster, tokens: int, mixing: str = "uniform") -> None:
-        """tokens: of all shards; mixing: how shards are weighed."""
-        self.head, self.cluster, self.tokens, self.mixing = head, cluster, tokens, mixing
+    def __init__(
+        self, head: ChainLearning, cluster: Cluster, tokens: int, mixing: str = "uniform", own: bool = False
+    ) -> None:
+        """tokens: of all shards; mixing: how shards are weighed; own: the workers end with the training."""
+        self.head, self.cluster, self.tokens, self.mixing, self.own = head, cluster, tokens, mixing, own
         self.mixer = Mixer(head.chain)
         self.news: list[Changes] | None = None  # None: all weights are new to the shards
 
@@ -115,6 +117,11 @@ class MixedLearning(Learning):
             setattr(head, name, type(getattr(head, name))(total))
         self.seconds = [one.seconds for one in found]
         return sum((one.counts for one in found), Counts())
+
+    def end(self) -> None:
+        """Give the workers up, if they were made for this training."""
+        if self.own:
+            self.cluster.close()
 
     # What the mixed weights are asked for
 
@@ -177,7 +184,7 @@ def mix_shards(head: ChainLearning, shards: int, seed: int, threads: int, mixing
         )
         for k, examples in enumerate(shard_sentences(head.data.offset, shards))
     ]
-    return MixedLearning(head, Threads(workers, threads), int(head.data.offset[-1]), mixing)
+    return MixedLearning(head, Threads(workers, threads), int(head.data.offset[-1]), mixing, own=True)
 
 
 def check_shards(head: ChainLearning) -> None:

@@ -1,32 +1,49 @@
-"""Inputs and outputs of chain training."""
+"""What travels on the road of a training: the request, the settled plan's data, and the trained weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from palmette.data.cores import available_cores
+from palmette.data.corpus import Corpus
+from palmette.data.files import FilePath
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.schemes import Transitions
+from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet
 from palmette.kernels.chain.forms import Data
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.data import Collected
+from palmette.structures.chain.metadata import AboutTraining
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import Shape
 from palmette.training.chain.dev import Dev
 from palmette.training.result import Progress, TrainResult
 from palmette.training.trainer import ExampleOrder
 
+if TYPE_CHECKING:
+    from palmette.structures.chain.compact import CompactReport
+
+
+class Features(NamedTuple):
+    """The user's wishes for templates, which the data decides about."""
+
+    name: str | None = None  # of a template set
+    template: FilePath | TemplateSet | None = None
+    order: int | None = None
+
 
 @dataclass
 class TrainRequest:
-    """Inputs of `fit_chain` besides the corpora."""
+    """Inputs of a training besides the data."""
 
-    templates: TemplateSet | None  # None: the data has attributes
+    templates: TemplateSet | Features | None  # `Features`: chosen by the data; None: the data has attributes
     settings: ChainSettings
     order: int = 1  # for data with attributes; templates define their own
     resources: Resources = field(default_factory=Resources)
@@ -40,10 +57,39 @@ class TrainRequest:
     # The least sum of an attribute's values with a label, and of occurrences of a label pair, that has a weight, as
     # CRFsuite counts; None: occurrences count, as the settings say
     least_sum: float | None = None
+    dev_share: float | None = 0.0  # of the sentences, which are held out; None: by the rule
+    reading: FormatSpec | None = None  # of files
+    out_of_core: bool | None = None  # None: if files are too large for memory
+    scratch: str | None = None  # the folder of data on disk
+    compact: float | None = None  # the points that a compact model may lose; None: the model is not made small
+    verbose: bool = False
+    features: str | UnsetType | None = UNSET  # the name of the template set, which the model stores
+    measured: Mapping[str, Any] | None = None  # metadata of a model of the same data, whose calibration is that of this
 
     @property
     def n_threads(self) -> int:
         return self.threads or available_cores()
+
+    def encoder(self) -> Encoder | None:
+        """The encoder of columns, whose templates are chosen; None for data with attributes."""
+        if self.resume is not None:
+            return self.resume.encoder
+        assert not isinstance(self.templates, Features)
+        return None if self.templates is None else Encoder(self.templates, self.resources, self.settings.unicode)
+
+
+class Plan(NamedTuple):
+    """What is settled before the data is encoded."""
+
+    labels: list[str]
+    scheme: str | None  # of the labels
+    allowed: Transitions
+    shape: Shape
+    settings: ChainSettings  # with defaults filled in
+    encoder: Encoder | None
+    rows: np.ndarray  # i32[N]  the row of `allow` of each token of the surveyed labels
+    allow: np.ndarray  # bool[G, Y]
+    request: TrainRequest
 
 
 class TrainingData(NamedTuple):
@@ -60,11 +106,23 @@ class TrainingData(NamedTuple):
     scheme: str | None = None  # of the labels
     order: ExampleOrder | None = None  # of data on disk
     sentences: int | None = None  # of the whole corpus, if the data is a shard of it
+    dev_corpus: Corpus | None = None
+    extremes: Data | None = None  # the largest sums and values of data on disk, by which weights are checked
+    vocabulary: np.ndarray | None = None  # u64[]  hashes of the words of the training data
+    about: AboutTraining = AboutTraining()  # what is known of the data
 
     @property
     def n_sentences(self) -> int:
         """Sentences of the whole corpus."""
         return self.data.offset.size - 1 if self.sentences is None else self.sentences
+
+
+class Fitted(NamedTuple):
+    """A model, how its training went, and what was lost if it was made small."""
+
+    model: ChainModel
+    outcome: TrainResult
+    compaction: CompactReport | None = None
 
 
 class TrainedChain(NamedTuple):

@@ -69,7 +69,7 @@ class WordHashes:
         return self.known
 
 
-class Survey:
+class BlockSurvey:
     """What the first pass finds. The label cells of all tokens are in a scratch file, as numbers of the digest."""
 
     def __init__(self, source: Source, encoder: Encoder | None, unicode: str, scratch: Scratch) -> None:

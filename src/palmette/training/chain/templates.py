@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,10 +18,26 @@ from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet, read_templates
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import named, spelt
+from palmette.training.chain.request import Features, TrainRequest
+from palmette.training.checks import warn_of_strange_corpus
 
 logger = logging.getLogger(__name__)
 OUTSIDE, MOST_OUTSIDE = "O", 0.5  # the share of tokens outside of all spans up to which these are chunks
 _CURE = {0: "drop B and T lines", 1: "have a line `B` and none with T", 2: "add a line `T`"}
+
+
+def chosen(request: TrainRequest, corpus: Corpus, *, warn: bool = True) -> TrainRequest:
+    """The request with the templates that its wishes and the data choose. warn: log what looks wrong in the data."""
+    if request.resume is not None:
+        return request
+    wished = request.templates
+    if not isinstance(wished, Features):
+        return request
+    templates = choose_templates(*wished, corpus, request.resources)
+    if warn:
+        warn_of_strange_corpus(corpus, templates, bool(request.settings.partial))
+    name = None if templates is None or wished.template is not None else templates.name
+    return replace(request, templates=templates, features=name)
 
 
 def choose_templates(

@@ -29,8 +29,8 @@ from palmette.structures.latent.model import ClassifierModel, no_pos, scores_of
 from palmette.structures.latent.views import View, make_views, packed
 from palmette.structures.latent.weights import largest, new_weights, used
 from palmette.structures.stored_features import some_names
-from palmette.training.chain.fit import united_names
-from palmette.training.chain.prepare import LARGE
+from palmette.training.chain.finish import united_names
+from palmette.training.chain.settle import LARGE
 from palmette.training.latent.batch import BatchLearning
 from palmette.training.latent.online import LatentLearning
 from palmette.training.latent.resume import carry, check_resumed, restore, saved_state, training_log_of, with_attributes

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 Reader = Callable[[bytes, str], "ChainModel"]
 LONGEST = 16  # bytes that decide
 READERS = {
-    b"lCRF": "connect.models.crfsuite:read_crfsuite",
-    b"#mdl#": "connect.models.wapiti:read_wapiti",
-    b"version: ": "connect.models.crfpp:read_crfpp",
+    b"lCRF": "connect.crfsuite_models:read_crfsuite",
+    b"#mdl#": "connect.wapiti_models:read_wapiti",
+    b"version: ": "connect.wapiti_models:read_crfpp",
 }
 
 

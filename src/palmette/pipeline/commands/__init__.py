@@ -1,1 +1,0 @@
-"""`palmette pipeline`: language pipelines, from plain text to trees."""
