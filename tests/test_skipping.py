@@ -12,9 +12,12 @@ from strategies import cases, few
 
 from palmette.kernels.chain import forms
 from palmette.kernels.chain.batches import make_batch, new_counts
+from palmette.kernels.chain.costs import no_chunks
 from palmette.kernels.chain.forms import Chain, Data, make_skips, make_trellis
-from palmette.kernels.chain.train import decode, make_pair_workspace, train_perceptron
+from palmette.kernels.chain.train import decode
+from palmette.kernels.chain.train_paths import make_path_workspace, train_paths
 from palmette.kernels.core.team import make_team
+from palmette.kernels.learning.rule import PERCEPTRON, Rule
 from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
 
 
@@ -88,14 +91,15 @@ def test_edges_follow_the_updates(case: Case, tied: bool) -> None:
     """A training that fills only the edges that have changed ends with the weights of one that fills all."""
     case = case._replace(tied_update=0.5 if tied and case.states_per_label > 1 else 0.0)
     order = np.arange(len(case.sentences)).repeat(3)
-    made = []
+    made, rule = [], Rule(PERCEPTRON)
     for skipping in (False, True):
         chain, data = chain_of(case), data_of(case)
-        workspace = make_pair_workspace(chain, data)
+        workspace = make_path_workspace(chain, data, rule)
         skips = make_skips(chain.forbid) if skipping else forms.no_skips()
         workspace = workspace._replace(trellis=workspace.trellis._replace(skips=skips))
         counts = new_counts(1.0)
-        train_perceptron(chain, data, workspace, make_batch(1, data), order, make_team(1)[0], counts)
+        team = make_team(1)[0]
+        train_paths(chain, data, workspace, make_batch(1, data), order, team, counts, rule, no_chunks())
         made.append((counts.tolist(), features_of(chain)))
     assert made[0] == made[1]
 

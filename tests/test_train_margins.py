@@ -10,13 +10,14 @@ from naive_crfsuite import Feature, Twin
 from strategies import few
 
 from palmette.kernels.chain.forms import Active, Chain, Data, no_active
-from palmette.kernels.chain.train_margins import MarginRule, make_margin_workspace, train_margins
+from palmette.kernels.chain.train_margins import make_margin_workspace, train_margins
+from palmette.kernels.learning.rule import AROW, CAPPED, HARD, ONE, PA, PERCEPTRON, ROOT, SOFT, TOKENS, Rule
 from palmette.structures.chain.data import allow_table
 from palmette.structures.chain.weights import Seen, Shape, estimated, everything_allowed, new_chain, with_state
 
 Y, A = 3, 4
-TOKENS = st.lists(st.tuples(st.integers(0, A - 1), st.sampled_from([1.0, 0.5, -1.0, 2.0])), max_size=3)
-SENTENCES = st.lists(st.lists(st.tuples(TOKENS, st.integers(0, Y - 1)), min_size=1, max_size=4), min_size=1, max_size=4)
+FACTS = st.lists(st.tuples(st.integers(0, A - 1), st.sampled_from([1.0, 0.5, -1.0, 2.0])), max_size=3)
+SENTENCES = st.lists(st.lists(st.tuples(FACTS, st.integers(0, Y - 1)), min_size=1, max_size=4), min_size=1, max_size=4)
 STATES = st.sets(st.tuples(st.integers(0, A - 1), st.integers(0, Y - 1)))
 PAIRS = st.sets(st.tuples(st.integers(0, Y - 1), st.integers(0, Y - 1)))
 
@@ -55,6 +56,7 @@ def start(chain: Chain, learnt: np.ndarray, twin: Twin) -> None:
     twin.w.update({feature: weight for feature, weight in weights_of(chain).items() if feature in twin.exists})
 
 
+KINDS = (PERCEPTRON, CAPPED), (PA, HARD), (PA, CAPPED), (PA, SOFT), (AROW, CAPPED)  # as the twin numbers them
 RULES = st.tuples(st.integers(0, 4), st.sampled_from([0.1, 1.0]), st.booleans())
 
 
@@ -82,15 +84,16 @@ def test_kernel_does_what_the_twin_does(
         twin.learn(tokens, [label for _, label in sentences[s]])
     assume(not twin.doubtful)
     workspace = make_margin_workspace(chain, data, learnt)
+    own, variant = KINDS[kind]
+    loss = TOKENS if own == AROW else ROOT if counts_errors else ONE
+    by = Rule(own, aggressiveness=strength, variant=variant, loss=loss)
     half = order.size // 2
-    clock, loss, wrong = 1.0, 0.0, 0
+    clock, total, wrong = 1.0, 0.0, 0
     for first, last in ((0, half), (half, order.size)):
-        clock, more, missed = train_margins(
-            chain, data, workspace, order, first, last, clock, MarginRule(kind, strength, counts_errors)
-        )
-        loss, wrong = loss + more, wrong + missed
+        clock, more, missed = train_margins(chain, data, workspace, order, first, last, clock, by)
+        total, wrong = total + more, wrong + missed
     assert (clock, wrong) == (twin.clock, twin.wrong)
-    assert loss == pytest.approx(twin.loss, rel=1e-4, abs=1e-4)
+    assert total == pytest.approx(twin.loss, rel=1e-4, abs=1e-4)
     expected = {feature: twin.w.get(feature, 0.0) for feature in weights_of(chain)}
     assert weights_of(chain) == pytest.approx(expected, rel=1e-4, abs=1e-4)
     mean = twin.mean()

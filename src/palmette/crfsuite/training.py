@@ -15,17 +15,9 @@ from palmette.crfsuite.sequences import Sequences
 from palmette.crfsuite.trainer import LARGEST, TrainingParameters
 from palmette.data.corpus import Corpus
 from palmette.kernels.chain.forms import Active, Chain, Data, stride_of
-from palmette.kernels.chain.train_margins import (
-    AROW,
-    PA,
-    PA_1,
-    PA_2,
-    PERCEPTRON,
-    MarginRule,
-    make_margin_workspace,
-    train_margins,
-)
+from palmette.kernels.chain.train_margins import make_margin_workspace, train_margins
 from palmette.kernels.core.compile import check_compiled
+from palmette.kernels.learning.rule import AROW, CAPPED, HARD, ONE, PA, PERCEPTRON, ROOT, SOFT, Rule
 from palmette.options.chain import ChainSettings
 from palmette.options.learners import Arow, Crf, Learner, PassiveAggressive, Perceptron
 from palmette.structures.chain.data import allow_table, encode_corpus
@@ -458,10 +450,11 @@ def train_by_margins(job: TrainingJob, algorithm: str) -> tuple[Chain, str]:
     return result, MARGIN_ENDINGS[settled]
 
 
-def _rule(algorithm: str, job: TrainingJob) -> MarginRule:
+def _rule(algorithm: str, job: TrainingJob) -> Rule:
     values = job.values
     if algorithm == "passive-aggressive":
-        return MarginRule((PA, PA_1, PA_2)[values["type"]], float(values["c"]), bool(values["error_sensitive"]))
+        variant, loss = (HARD, CAPPED, SOFT)[values["type"]], ROOT if values["error_sensitive"] else ONE
+        return Rule(PA, aggressiveness=float(values["c"]), variant=variant, loss=loss)
     if algorithm == "arow":
-        return MarginRule(AROW, float(values["gamma"]), False)
-    return MarginRule(PERCEPTRON, 1.0, False)
+        return Rule(AROW, aggressiveness=float(values["gamma"]))
+    return Rule(PERCEPTRON)

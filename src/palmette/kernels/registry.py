@@ -17,7 +17,6 @@ KERNELS = {
     "train_paths": "chain.train_paths",
     "train_tree": "tree.train",
     "posteriors": "chain.posteriors",
-    "train_perceptron": "chain.train",
     "train_margins": "chain.train_margins",
     "train_latent": "latent.train",
     "decode_nbest": "chain.nbest",

@@ -1,64 +1,22 @@
-"""The perceptron, in one compiled loop over a slice of the corpus, and tagging by exact search.
+"""The two paths of the perceptron, guess and gold, for the loop in train_paths.py; and tagging by exact search.
 
 Per sentence: score a trellis; search it; search it again under the label mask; add the path difference to the weights.
-Sentences of a batch are searched with the same weights, by all threads of a team (batches.py).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from palmette.kernels.chain.batches import (
-    CLOCK,
-    NO_PATH,
-    RIGHT,
-    UPDATE,
-    Batch,
-    applies_alone,
-    begin_batch,
-    count_batch,
-    has_updates,
-    is_due,
-    update_lacks_rows,
-)
+from palmette.kernels.chain.batches import NO_PATH, RIGHT, UPDATE, Batch, is_due, update_lacks_rows
 from palmette.kernels.chain.costs import wrong_labels
-from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
-from palmette.kernels.chain.own_rows import OwnRows, make_own_rows
+from palmette.kernels.chain.forms import Chain, Data, Trellis
+from palmette.kernels.chain.own_rows import OwnRows
 from palmette.kernels.chain.score import restrict, score, score_changed_pairs
 from palmette.kernels.chain.update import add_path_difference
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.core.team import (
-    FIND,
-    Share,
-    Team,
-    arrive,
-    begin_phases,
-    claim,
-    is_broken,
-    meet,
-    release,
-    serial_share,
-    share_of,
-)
-from palmette.kernels.core.types import F64, I32, I64, Bool_2D, struct
-
-
-@struct
-class PairWorkspace(NamedTuple):
-    """Arrays of one thread."""
-
-    trellis: Trellis
-    learnt: Bool_2D  # [H, W]  label pairs whose weights are learnt; of size 0: all
-    own: OwnRows
-
-
-def make_pair_workspace(m: Chain, x: Data, learnt: np.ndarray | None = None) -> PairWorkspace:
-    """For any sentence of the corpus."""
-    every = np.zeros((0, 0), np.bool_)
-    return PairWorkspace(make_trellis(m, x), every if learnt is None else learnt, make_own_rows(x))
+from palmette.kernels.core.team import Share
+from palmette.kernels.core.types import F64, I32
 
 
 @part
@@ -86,7 +44,7 @@ def _forget_others(m: Chain, learnt: np.ndarray, path: np.ndarray, n: int) -> No
 
 
 @part
-def _find(T: Trellis, m: Chain, x: Data, s: int, changed: bool, batch: Batch, j: int) -> None:
+def find_pair(T: Trellis, m: Chain, x: Data, s: int, changed: bool, batch: Batch, j: int) -> None:
     """The guess for a sentence and, unless it is right, gold: place j of the batch."""
     lo, gold, guess = x.offset[s], batch.paths[j, 0], batch.paths[j, 1]
     n = score(T, m, x, s, changed)
@@ -99,12 +57,11 @@ def _find(T: Trellis, m: Chain, x: Data, s: int, changed: bool, batch: Batch, j:
 
 
 @part
-def _learn(
-    m: Chain, x: Data, workspace: PairWorkspace, examples: np.ndarray, first: int, n: int, batch: Batch, clock: float,
-    share: Share,
+def learn_pairs(
+    m: Chain, x: Data, learnt: np.ndarray, own: OwnRows, examples: np.ndarray, first: int, n: int, batch: Batch,
+    clock: float, share: Share,
 ) -> None:  # fmt: skip
     """Make the updates of the batch of n sentences that begins at examples[first]."""
-    learnt, own = workspace.learnt, workspace.own
     for j in range(n):
         if not is_due(batch, j, share):
             continue
@@ -117,7 +74,7 @@ def _learn(
 
 
 @part
-def _score_changes(T: Trellis, m: Chain, x: Data, examples: np.ndarray, first: int, n: int, batch: Batch) -> None:
+def score_changes(T: Trellis, m: Chain, x: Data, examples: np.ndarray, first: int, n: int, batch: Batch) -> None:
     """Of thousands of edges a few have changed: score these again."""
     for j in range(n):
         if batch.outcome[j] == UPDATE:
@@ -125,40 +82,6 @@ def _score_changes(T: Trellis, m: Chain, x: Data, examples: np.ndarray, first: i
             length = x.offset[s + 1] - x.offset[s]
             score_changed_pairs(T, m, length, batch.paths[j, 0])
             score_changed_pairs(T, m, length, batch.paths[j, 1])
-
-
-@kernel
-def train_perceptron(
-    m: Chain, x: Data, workspace: PairWorkspace, batch: Batch, examples: I64, team: Team, counts: F64
-) -> None:
-    """Learn from a slice of an epoch, batch by batch, and add to the counts (batches.py). It ends early, which the
-    counts show, where lists of weights that grow run out of room."""
-    T = workspace.trellis
-    order, first, changed = np.empty(batch.outcome.size, np.int64), 0, True
-    alone = applies_alone(m.weights[0], team)
-    begin_phases(team)
-    while first < examples.size and not is_broken(team):
-        n = begin_batch(m.weights[0], x.features[0], x, examples, first, 2, order)
-        if n == 0:
-            break
-        clock, j = counts[CLOCK], claim(team)
-        while j < n:
-            _find(T, m, x, examples[first + order[j]], changed, batch, order[j])
-            changed = False
-            j = claim(team)
-        if arrive(team, FIND):
-            _learn(m, x, workspace, examples, first, n, batch, clock, serial_share(team, alone))
-            count_batch(batch, n, counts)
-            release(team)
-        if not alone:
-            _learn(m, x, workspace, examples, first, n, batch, clock, share_of(team, m.bias.size))
-        if T.skips.top.size > 0:
-            meet(team)
-            _score_changes(T, m, x, examples, first, n, batch)
-        else:
-            changed = changed or has_updates(batch, n)
-        meet(team)  # before places of the batch are used again
-        first += n
 
 
 @kernel

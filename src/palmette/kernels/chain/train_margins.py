@@ -4,11 +4,12 @@ Per sentence: find the best path; unless it is gold, with d = features(gold) - f
 the margin e = score(best path) - score(gold),
 
     perceptron   w += d                               loss: share of wrong labels
-    PA           w += t d          t of `_pa_step`    loss: e + 1, or e + sqrt(k) if errors are counted
-    AROW         w += t v d        t = loss / (gamma + d v d);  1 / v += d^2 / gamma        loss: e + k
+    PA           w += t d          t of `pa_step`     loss: e + cost
+    AROW         w += t v d        t = loss / (gamma + d v d);  1 / v += d^2 / gamma        loss: e + cost
 
-where v is the variance of each weight. d has the weights that exist: for fixed lists of labels per attribute, and for
-the label pairs in `learnt`. Chains are plain, of order 1, without weights at the ends.
+where the cost is k, 1 or sqrt(k), as the rule says, v the variance of each weight and gamma the rule's aggressiveness.
+d has the weights that exist: for fixed lists of labels per attribute, and for the label pairs in `learnt`. Chains are
+plain, of order 1, without weights at the ends.
 """
 
 from __future__ import annotations
@@ -23,17 +24,8 @@ from palmette.kernels.chain.score import score
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.types import F64, I32, I64, Bool, Bool_2D, struct
-
-PERCEPTRON, PA, PA_1, PA_2, AROW = 0, 1, 2, 3, 4  # rules; PA without slack, PA-I and PA-II
-
-
-@struct
-class MarginRule(NamedTuple):
-    """A rule as numbers."""
-
-    kind: int  # one of the above
-    strength: float  # the aggressiveness of PA, the gamma of AROW
-    counts_errors: bool  # whether the loss of PA grows with the number of wrong labels
+from palmette.kernels.learning.rule import AROW, PERCEPTRON, ROOT, TOKENS, Rule
+from palmette.kernels.learning.steps import pa_step
 
 
 @struct
@@ -94,18 +86,8 @@ def _difference(m: Chain, x: Data, lo: int, n: int, k: MarginWorkspace) -> int:
     return used
 
 
-@inline
-def _pa_step(rule: MarginRule, loss: float, square: float) -> float:
-    """The step of PA; none where the paths have the same features that exist."""
-    if square == 0.0:
-        return 0.0
-    if rule.kind == PA_2:
-        return loss / (square + 0.5 / rule.strength)
-    return min(rule.strength, loss / square) if rule.kind == PA_1 else loss / square
-
-
 @part
-def _move(m: Chain, k: MarginWorkspace, used: int, wrong: int, n: int, rule: MarginRule, clock: float) -> float:
+def _move(m: Chain, k: MarginWorkspace, used: int, wrong: int, n: int, rule: Rule, clock: float) -> float:
     """Update the weights; the loss. The difference is zero again afterwards."""
     r, t = m.weights[0], m.transitions[1]
     states, pairs, change = r.w.shape[0], t.w.shape[1], k.change
@@ -117,14 +99,13 @@ def _move(m: Chain, k: MarginWorkspace, used: int, wrong: int, n: int, rule: Mar
         square += d * d
         if rule.kind == AROW:
             spread += d * d * (r.state[p, 0] if q < 0 else t.state[q // pairs, q % pairs])
+    loss = margin + (float(wrong) if rule.loss == TOKENS else np.sqrt(float(wrong)) if rule.loss == ROOT else 1.0)
     if rule.kind == PERCEPTRON:
         loss, step = wrong / n, 1.0
     elif rule.kind == AROW:
-        loss = margin + wrong
-        step = loss / (rule.strength + spread)
+        step = loss / (rule.aggressiveness + spread)
     else:
-        loss = margin + (np.sqrt(float(wrong)) if rule.counts_errors else 1.0)
-        step = _pa_step(rule, loss, square)
+        step = 0.0 if square == 0.0 else pa_step(rule.variant, loss, square, rule.aggressiveness)
     for j in range(used):
         p = k.touched[j]
         d, q = change[p], p - states
@@ -140,7 +121,7 @@ def _move(m: Chain, k: MarginWorkspace, used: int, wrong: int, n: int, rule: Mar
         by = step * d
         if rule.kind == AROW:
             by *= v[at]
-            v[at] = 1.0 / (1.0 / v[at] + d * d / rule.strength)
+            v[at] = 1.0 / (1.0 / v[at] + d * d / rule.aggressiveness)
         w[at] += by
         a[at] += clock * by
     return loss
@@ -149,7 +130,7 @@ def _move(m: Chain, k: MarginWorkspace, used: int, wrong: int, n: int, rule: Mar
 @kernel
 def train_margins(
     m: Chain, x: Data, workspace: MarginWorkspace, permutation: I64, first: int, last: int, clock: float,
-    rule: MarginRule,
+    rule: Rule,
 ) -> tuple[float, float, int]:  # fmt: skip
     """One slice of an epoch: (clock, sum of losses, wrong tokens)."""
     losses, wrong, changed = 0.0, 0, True

@@ -1,9 +1,8 @@
 """Training with the best paths of exact search, in one compiled loop for all rules of kernels/learning/rule.py:
 
 score a trellis; list its best paths; turn scores, costs and inner products into coefficients; add the weighted paths.
-Sentences of a batch are searched with the same weights, by all threads of a team (batches.py).
-
-The perceptron's own loop, which needs only two paths, is `train_perceptron` in train.py.
+The perceptron needs only two paths, which are searched and added faster (train.py). Sentences of a batch are searched
+with the same weights, by all threads of a team (batches.py).
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ from palmette.kernels.chain.differences import Differences, differences_of, gram
 from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.score import score
+from palmette.kernels.chain.train import find_pair, learn_pairs, score_changes
 from palmette.kernels.core.compile import kernel, part
 from palmette.kernels.core.team import (
     FIND,
@@ -47,14 +47,14 @@ from palmette.kernels.core.team import (
     serial_share,
     share_of,
 )
-from palmette.kernels.core.types import F64, I64, struct
+from palmette.kernels.core.types import F64, I64, Bool_2D, struct
 from palmette.kernels.learning.coefficients import (
     asks_for_products,
     coefficients,
     margins_broken,
     updates_on_right_guesses,
 )
-from palmette.kernels.learning.rule import Rule
+from palmette.kernels.learning.rule import PERCEPTRON, Rule
 
 
 @struct
@@ -66,13 +66,15 @@ class PathWorkspace(NamedTuple):
     sums: Sums
     table: Differences
     contexts: LabelContextWeights  # none: these are for beams
+    learnt: Bool_2D  # [H, W]  label pairs whose weights the perceptron learns; of size 0: all
 
 
-def make_path_workspace(m: Chain, x: Data, rule: Rule) -> PathWorkspace:
+def make_path_workspace(m: Chain, x: Data, rule: Rule, learnt: np.ndarray | None = None) -> PathWorkspace:
     """For any sentence of the corpus."""
     T, K = make_trellis(m, x), rule.candidates
     sums, table = make_sums(K + 1, rule, x), make_differences(K)
-    return PathWorkspace(T, make_path_list(T, K), sums, table, no_contexts(m.bias.size))
+    pairs = np.zeros((0, 0), np.bool_) if learnt is None else learnt
+    return PathWorkspace(T, make_path_list(T, K), sums, table, no_contexts(m.bias.size), pairs)
 
 
 @part
@@ -105,11 +107,33 @@ def _find(
 
 
 @part
+def _find_listed(
+    w: PathWorkspace, m: Chain, x: Data, s: int, changed: bool, rule: Rule, chunks: Chunks, batch: Batch, j: int,
+    table: Differences, clock: float,
+) -> Differences:  # fmt: skip
+    """The update of a sentence by its listed paths: place j of the batch. Returns the table."""
+    own, coefficient = PathList(batch.paths[j], w.paths.numbers, w.paths.search), w.paths.numbers.coefficient
+    score(w.trellis, m, x, s, changed)
+    outcome, found, missed, table = _find(w, m, x, s, rule, chunks, own, table, clock)
+    batch.outcome[j], batch.found[j], batch.missed[j] = outcome, found, missed
+    if outcome == UPDATE:
+        for k in range(found + 1):
+            batch.factors[j, k] = coefficient[k]
+        batch.fresh[j] = 1 if update_lacks_rows(m, x, s, batch.paths[j, : found + 1]) else 0
+        if rule.spread > 0.0 and batch.outcome.size > 1:
+            clear(table)
+    return table
+
+
+@part
 def _learn(
     w: PathWorkspace, m: Chain, x: Data, examples: np.ndarray, first: int, n: int, batch: Batch, clock: float,
-    share: Share,
+    two: bool, share: Share,
 ) -> None:  # fmt: skip
     """Make the updates of the batch of n sentences that begins at examples[first]."""
+    if two:
+        learn_pairs(m, x, w.learnt, w.sums.own, examples, first, n, batch, clock, share)
+        return
     for j in range(n):
         if is_due(batch, j, share):
             s, listed = examples[first + j], batch.found[j] + 1
@@ -143,8 +167,7 @@ def train_paths(
 ) -> None:  # fmt: skip
     """Learn from a slice of an epoch, batch by batch, and add to the counts (batches.py). It ends early, which the
     counts show, where lists of weights that grow run out of room."""
-    T, c, table, adaptive = workspace.trellis, workspace.paths, workspace.table, rule.spread > 0.0
-    coefficient = c.numbers.coefficient
+    T, table, adaptive, two = workspace.trellis, workspace.table, rule.spread > 0.0, rule.kind == PERCEPTRON
     order, first, changed = np.empty(batch.outcome.size, np.int64), 0, True
     alone = adaptive or applies_alone(m.weights[0], team)
     begin_phases(team)
@@ -155,27 +178,26 @@ def train_paths(
         clock, taken = counts[CLOCK], claim(team)
         while taken < n:
             j = order[taken]
-            s, own = examples[first + j], PathList(batch.paths[j], c.numbers, c.search)
-            score(T, m, x, s, changed)
+            s = examples[first + j]
+            if two:
+                find_pair(T, m, x, s, changed, batch, j)
+            else:
+                table = _find_listed(workspace, m, x, s, changed, rule, chunks, batch, j, table, clock + j)
             changed = False
-            outcome, found, missed, table = _find(workspace, m, x, s, rule, chunks, own, table, clock + j)
-            batch.outcome[j], batch.found[j], batch.missed[j] = outcome, found, missed
-            if outcome == UPDATE:
-                for k in range(found + 1):
-                    batch.factors[j, k] = coefficient[k]
-                batch.fresh[j] = 1 if update_lacks_rows(m, x, s, batch.paths[j, : found + 1]) else 0
-                if adaptive and batch.outcome.size > 1:
-                    clear(table)
             taken = claim(team)
         if arrive(team, FIND):
             if adaptive:
                 table = _learn_adaptively(workspace, m, x, examples, first, n, batch, clock, rule, table)
             else:
-                _learn(workspace, m, x, examples, first, n, batch, clock, serial_share(team, alone))
+                _learn(workspace, m, x, examples, first, n, batch, clock, two, serial_share(team, alone))
             count_batch(batch, n, counts)
             release(team)
         if not alone:
-            _learn(workspace, m, x, examples, first, n, batch, clock, share_of(team, m.bias.size))
-        changed = changed or has_updates(batch, n)
+            _learn(workspace, m, x, examples, first, n, batch, clock, two, share_of(team, m.bias.size))
+        if two and T.skips.top.size > 0:
+            meet(team)
+            score_changes(T, m, x, examples, first, n, batch)
+        else:
+            changed = changed or has_updates(batch, n)
         meet(team)  # before places of the batch are used again
         first += n

@@ -21,6 +21,8 @@ PERCEPTRON, PROBPERC, PA, MIRA, AROW = range(5)
 HARD, CAPPED, SOFT = range(3)
 # What the aggressiveness of MIRA caps: the step of each candidate, or the sum of the steps of one example
 EACH, SUM = range(2)
+# What an output with wrong tokens costs in CRFsuite's losses: their number, 1, or the root of their number
+TOKENS, ONE, ROOT = range(3)
 # Where prefixes are cut when inexact search has lost gold; see violation.py
 STANDARD, EARLY, MAX_VIOLATION, LATEST, HYBRID, LASO, LASO_MEAN = range(7)
 # How probPerc turns scores into probabilities
@@ -33,7 +35,7 @@ class Rule(NamedTuple):
 
     kind: int
     candidates: int = 1  # K, the maximum number of candidates
-    aggressiveness: float = 0.1  # largest step of PA-I and MIRA; softness of PA-II; 1 / r of AROW
+    aggressiveness: float = 0.1  # largest step of PA-I and MIRA; softness of PA-II; 1 / r of AROW, r of CRFsuite's
     variant: int = CAPPED  # of PA: HARD, CAPPED or SOFT
     cap: int = EACH  # of MIRA: EACH or SUM
     rate: float = 1.0  # of probPerc, at example number c: rate / (1 + decay * (c - 1))
@@ -44,6 +46,7 @@ class Rule(NamedTuple):
     mean: bool = False  # the perceptron lowers the mean of all candidates (and of gold, if listed), not the best one
     on_errors: bool = False  # probPerc updates only if the best candidate is wrong
     spread: float = 0.0  # above 0: steps adapt to each weight by its learner state, see kernels/tree/update.py
+    loss: int = TOKENS  # of CRFsuite's learners, TOKENS, ONE or ROOT; see kernels/chain/train_margins.py
 
 
 class CandidateList(NamedTuple):

@@ -15,7 +15,6 @@ import numpy as np
 from palmette.kernels.chain.batches import CLOCK, DONE, INFEASIBLE, UPDATES, WRONG, Batch, make_batch, new_counts
 from palmette.kernels.chain.costs import Chunks, no_chunks
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.kernels.chain.train import PairWorkspace, make_pair_workspace, train_perceptron
 from palmette.kernels.chain.train_paths import PathWorkspace, make_path_workspace, train_paths
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
 from palmette.structures.chain.lists import with_room
@@ -119,12 +118,8 @@ class PathLearning(ChainLearning):
         return make_batch(self.team.batch, self.data, self.rule.candidates)
 
     @cached_property
-    def pair_workspaces(self) -> list[PairWorkspace]:
-        return [make_pair_workspace(self.chain, self.data, self.learnt) for _ in self.team.members]
-
-    @cached_property
-    def path_workspaces(self) -> list[PathWorkspace]:
-        return [make_path_workspace(self.chain, self.data, self.rule) for _ in self.team.members]
+    def workspaces(self) -> list[PathWorkspace]:
+        return [make_path_workspace(self.chain, self.data, self.rule, self.learnt) for _ in self.team.members]
 
     def learn(self, examples: np.ndarray) -> Counts:
         total, first = Counts(), 0
@@ -141,10 +136,6 @@ class PathLearning(ChainLearning):
     def _learn(self, examples: np.ndarray) -> np.ndarray:
         """Learn from examples until there is too little room; the counts."""
         m, x, team, batch, counts = self.chain, self.data, self.team, self.batch, new_counts(self.clock)
-        if self.rule.kind == PERCEPTRON:
-            own = self.pair_workspaces
-            team.run(train_perceptron, lambda t: (m, x, own[t.number], batch, examples, t, counts))
-        else:
-            ours, rule, chunks = self.path_workspaces, self.rule, self.chunks
-            team.run(train_paths, lambda t: (m, x, ours[t.number], batch, examples, t, counts, rule, chunks))
+        own, rule, chunks = self.workspaces, self.rule, self.chunks
+        team.run(train_paths, lambda t: (m, x, own[t.number], batch, examples, t, counts, rule, chunks))
         return counts
