@@ -25,12 +25,12 @@ from palmette import (
 from palmette.lab.hmm import HMM
 from palmette.options import declare
 from palmette.options.chain import TAGGER_LEARNERS, ChainSettings
-from palmette.options.declare import Options, option
+from palmette.options.declare import Options, Value, option
 from palmette.options.latent import LatentSettings
 from palmette.options.learners import CLASSIFIER_LEARNERS, PARSER_LEARNERS, ROW_LEARNERS
 from palmette.options.tree import TreeSettings
 
-COPYING = {"settings", "get_params", "set_params"}  # functions that only pass values on
+COPYING = {"_settings", "get_params", "set_params"}  # functions that only pass values on
 Reads = set[tuple[type, str]]
 
 
@@ -38,9 +38,9 @@ Reads = set[tuple[type, str]]
 def recorded() -> Iterator[Reads]:
     """The options that are read meanwhile, except by code that passes all of them on."""
     found: Reads = set()
-    plain, values = Options.__getattribute__, Options.values
+    plain, values = Options.__getattribute__, Options._values
 
-    class Values(dict):  # `values()["nbest"]` reads one option
+    class Values(dict):  # `_values()["nbest"]` reads one option
         owner: type
 
         def __getitem__(self, name: str) -> Any:
@@ -66,12 +66,13 @@ def recorded() -> Iterator[Reads]:
                 found.add((kind, name))
         return plain(self, name)
 
-    Options.__getattribute__, Options.values = read, all_values  # type: ignore[method-assign]
+    Options.__getattribute__ = read  # type: ignore[method-assign]
+    Options._values = Value.values = all_values  # type: ignore[method-assign]
     try:
         yield found
     finally:
         del Options.__getattribute__
-        Options.values = values  # type: ignore[method-assign]
+        Options._values = Value.values = values  # type: ignore[method-assign]
 
 
 def _tag(**options: Any) -> Any:

@@ -84,7 +84,7 @@ def test_learners_with_margins(bank: Bank, order: list[int], templates: str, rul
             best = model.search(sentence, rule.beam)[-1][0]
         except Risky:
             continue
-        assert score == pytest.approx(best.score, rel=1e-5, abs=1e-4)  # weights are float32
+        assert score == pytest.approx(best.score, rel=2e-5, abs=1e-4)  # weights are float32
         assert tree == tree_of(best.state, sentence.n)
 
 
