@@ -22,6 +22,7 @@ from palmette import (
     load_demo,
     load_trees,
 )
+from palmette.features.templates import parse
 from palmette.lab.hmm import HMM
 from palmette.options import declare
 from palmette.options.chain import TAGGER_LEARNERS, ChainSettings
@@ -125,7 +126,7 @@ KINDS = {
         Tagger, _tag, ChainSettings, TAGGER_LEARNERS, {"search": Beam(4)}, {"states": Latent(2)},
         {"states": Latent(2, init="all")}, {"states": LabelHistory()},
         {"shards": 2, "mixing": "updates", "learner": "perceptron"}, {"estimator": "mavg", "mavg_every": 2},
-        {"out_of_core": True}, {"dev_share": 0.2},
+        {"out_of_core": True}, {"dev_share": 0.2}, {"template": parse("U0:%x[0,0]\nB0:%x[0,0]")},
     ),
     "parser": Kind(
         Parser, _parse, TreeSettings, PARSER_LEARNERS, {"search": Beam(4)}, {"variants": 2},

@@ -317,7 +317,7 @@ def test_parsing_classifying_and_modelling_in_latin_1(cli: Cli) -> None:
     cli.fine("classifier classify c.palm s.txt -o s.out --encoding latin-1 -q")
     assert cli.folder.joinpath("s.out").read_bytes().endswith("däs ist so\n".encode("latin-1"))
     cli.fine("lm train s.txt -o lm.palm --order 1 --encoding latin-1 -q")
-    assert "unknown       0" in cli.fine("lm score lm.palm s.txt --encoding latin-1")
+    assert re.search(r"^unknown +0 ", cli.fine("lm score lm.palm s.txt --encoding latin-1"), re.M)
     cli.write("b.txt", "ä B-X\nb I-X\n\n".encode("cp1252"))
     cli.fine("convert b.txt -o b.out --encoding cp1252 -q")
     assert cli.folder.joinpath("b.out").read_bytes() == "ä B-X\nb E-X\n\n".encode("cp1252")
