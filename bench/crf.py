@@ -67,7 +67,7 @@ def _mine(train: Path, state_features: str) -> tuple[list[float], float]:
     tagger = Tagger(
         template=TEMPLATES / "crfpp.txt", learner=Crf(l2=1.0, tolerance=0.0, iterations=ITERATIONS),
         constraints="none", ends=False, state_features=state_features,
-    ).fit_file(train, progress=clock)  # fmt: skip
+    ).fit_file(train, progress=clock, threads=1)  # fmt: skip
     return clock.iterations, float(tagger.training_log_[-1]["figures"]["objective"])
 
 
@@ -161,7 +161,7 @@ def _address_tagger(train: list[Any], test: list[Any]) -> tuple[dict[str, float]
     tagger = Tagger(
         learner=Crf(l1=PARAMETERS["c1"], l2=PARAMETERS["c2"], iterations=10_000), constraints="none", ends=False,
         state_features="seen",
-    ).fit([x for x, _ in train], [y for _, y in train])  # fmt: skip
+    ).fit([x for x, _ in train], [y for _, y in train], threads=1)  # fmt: skip
     end, last = time.process_time(), tagger.training_log_[-1]
     guess = tagger.predict([x for x, _ in test])
     return _figures(last["number"], last["figures"]["objective"], guess, test), end

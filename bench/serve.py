@@ -96,7 +96,7 @@ def _fits(train: list[Any], folder: Path, times: int) -> tuple[dict[str, Any], d
         for _ in range(times):
             seconds["predict"]["read"].append(_cpu(lambda X=X: corpus_from_items(X, y)))
             tagger = Tagger(learner="perceptron", passes=PASSES, seed=1)
-            seconds["predict"]["all"].append(_cpu(lambda X=X, tagger=tagger: tagger.fit(X, y)))
+            seconds["predict"]["all"].append(_cpu(lambda X=X, tagger=tagger: tagger.fit(X, y, threads=1)))
             trainer = _trainer()
             read = _cpu(lambda X=X, trainer=trainer: _append(trainer, X, y))
             learn = _cpu(lambda trainer=trainer: trainer.train(str(folder / "full")))
