@@ -1,6 +1,6 @@
 """`python -m bench [NAME ...] [--data FOLDER] [--times 5]`: run benchmarks; without names, all of them.
 `python -m bench fuzz [--cases 5000] [--seed 0] ...`: mutate model files and inputs.
-`python -m bench recheck NAME ... --why "..."`: note that records are still true of changed code; without names, list
+`python -m bench recheck NAME ... --why "..."`: note why records of earlier code are kept; without names, list
 the records that are older than the code.
 `python -m bench against REVISION [--times 7]`: this tree beside an older commit, in turn.
 `python -m bench shape [--check] [--record]`: the size of the sources beside the recorded one."""

@@ -4,8 +4,8 @@ A record keeps a digest of what decides its figures: the compiled code (`kernels
 (`features/`), both as syntax trees without comments, docstrings and imports, and the defaults of all options. The
 Python around them may move without a record growing old; `python -m bench against REVISION` measures what that costs.
 
-`recheck.json` names the records that were looked at after a change and are still true, with the digest of that code and
-the reason; for `python -m bench recheck NAME ... --why "..."`.
+`recheck.json` names the records of earlier code that are kept, with the digest of today's code and the reason: that they
+were looked at and are still true, or that they were not run again; for `python -m bench recheck NAME ... --why "..."`.
 """
 
 from __future__ import annotations
@@ -81,6 +81,6 @@ def rechecked() -> dict[str, dict[str, str]]:
 
 
 def recheck(names: list[str], why: str) -> None:
-    """Note that records are still true of the code of now."""
+    """Note why records of earlier code are kept."""
     found: dict[str, Any] = rechecked() | {name: {"code": digest(), "why": why} for name in names}
     RECHECKED.write_text(json.dumps(dict(sorted(found.items())), indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A record of a benchmark is of the code that it measures, or was looked at again after a change."""
+"""A record of a benchmark is of the code that it measures, or says why it is kept."""
 
 from __future__ import annotations
 
