@@ -4,8 +4,9 @@ A record keeps a digest of what decides its figures: the compiled code (`kernels
 (`features/`), both as syntax trees without comments, docstrings and imports, and the defaults of all options. The
 Python around them may move without a record growing old; `python -m bench against REVISION` measures what that costs.
 
-`recheck.json` names the records of earlier code that are kept, with the digest of today's code and the reason: that they
-were looked at and are still true, or that they were not run again; for `python -m bench recheck NAME ... --why "..."`.
+`recheck.json` names the records of earlier code that are kept, with the digest of today's code and the reason: that
+they were looked at and are still true, or that they were not run again; for
+`python -m bench recheck NAME ... --why "..."`.
 """
 
 from __future__ import annotations
