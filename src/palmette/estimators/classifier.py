@@ -44,8 +44,7 @@ from palmette.structures.latent.model import ClassifierModel, View
 from palmette.structures.latent.serialise import load_classifier
 from palmette.training.checks import warn_of_same_labels
 from palmette.training.latent.fit import ClassifierTask, fit_classifier, types_of
-from palmette.training.lines import report_end, reporter
-from palmette.training.result import Progress, TrainResult
+from palmette.training.result import Progress, TrainResult, report_end, reporter
 
 
 class Classifier(ClassifierOptions, Estimator):

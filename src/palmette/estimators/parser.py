@@ -32,8 +32,7 @@ from palmette.structures.tree.fitted_templates import AUTO, fitted_templates
 from palmette.structures.tree.model import ParserModel, best_trees
 from palmette.structures.tree.serialise import load_parser
 from palmette.structures.tree.templates import Templates, choose_templates
-from palmette.training.lines import report_end, reporter
-from palmette.training.result import Progress
+from palmette.training.result import Progress, report_end, reporter
 from palmette.training.tree import check_trained_on, finished, fit_parser, parsed
 
 Tree = Sequence[tuple[int, str]]  # (head, relation) per word; heads count from 1, 0 is the root

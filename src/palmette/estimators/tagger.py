@@ -3,7 +3,7 @@
     tagger = Tagger("ner", learner=Mira(nbest=5, cost="span"), search=Beam(8, update="early"))
     tagger.fit(sentences, tags).predict([["Time", "flies"]])
 
-A method makes one call: of a function over the model, in `structures/chain`, or of `training/chain/files.py`. The
+A method makes one call: of a function over the model, in `structures/chain`, or of `training/chain/fit.py`. The
 command line is built on this class.
 """
 
@@ -78,7 +78,7 @@ class Tagger(TaggerOptions, Estimator):
         sample_weight: a number per sentence that scales its updates. threads: default all cores; the model is the same
         for any number. verbose: print a line per pass (of L-BFGS: per iteration) and why training ended. With
         `out_of_core` X and y are read once, in blocks, and may be generators of more than fits into memory."""
-        from palmette.training.chain.files import fit_items
+        from palmette.training.chain.fit import fit_items
 
         request = self._request(threads=threads, progress=progress, verbose=verbose)
         return self._trained(fit_items(
@@ -126,7 +126,7 @@ class Tagger(TaggerOptions, Estimator):
     ) -> Tagger:
         """Learn from a labelled file; `options` as for `fit_corpus`. A file that would take more than half of the free
         memory is learnt from in blocks, on disk, unless `out_of_core` is set."""
-        from palmette.training.chain.files import fit_paths
+        from palmette.training.chain.fit import fit_paths
 
         return self._trained(fit_paths([path], dev, spec, self._request(**options)))
 
@@ -147,7 +147,7 @@ class Tagger(TaggerOptions, Estimator):
         cluster: the address of a Ray cluster whose workers learn, `auto` for the one that is found, `local` for one
         that is started here; None: threads of this process. The model does not depend on it. output: a model file that
         shards write after each pass, with what an exact resumption needs."""
-        from palmette.training.chain.files import fit_files
+        from palmette.training.chain.fit import fit_files
 
         files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
         request = self._request(**options)
@@ -164,7 +164,7 @@ class Tagger(TaggerOptions, Estimator):
         verbose: bool = False,
     ) -> TrainRequest:  # fmt: skip
         from palmette.training.chain.request import Features, TrainRequest
-        from palmette.training.lines import reporter
+        from palmette.training.result import reporter
 
         settings = self._settings()  # wrong parameters are reported before any file is read
         if isinstance(settings.learner, HiddenMarkov):

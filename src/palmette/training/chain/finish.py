@@ -22,11 +22,11 @@ from palmette.structures.chain.metadata import AboutTraining
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import forget_forbidden
 from palmette.structures.stored_features import Names, some_names
-from palmette.training.chain.batch import warn_if_cut_short
 from palmette.training.chain.dev import Dev
-from palmette.training.chain.overflow import check_moved, check_weights, cure
 from palmette.training.chain.request import TrainedChain, TrainingData, TrainRequest
 from palmette.training.chain.settle import forbidden_pairs
+from palmette.training.chain.train import warn_if_cut_short
+from palmette.training.checks import check_moved, check_weights, cure
 from palmette.training.result import TrainResult
 
 logger = logging.getLogger(__name__)

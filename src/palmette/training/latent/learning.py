@@ -57,10 +57,8 @@ from palmette.structures.latent.model import (
     with_capacity,
 )
 from palmette.structures.training_log import ClassifierEpoch
-from palmette.training.slices import Monitor, Slices
-from palmette.training.team import ThreadTeam
-from palmette.training.trainer import Counts, Learning, shuffled
-from palmette.training.workers import Workers
+from palmette.training.team import ThreadTeam, Workers
+from palmette.training.trainer import Counts, Learning, Monitor, Slices, shuffled
 
 Evaluate = Callable[[Weights], float]
 
