@@ -42,7 +42,7 @@ from palmette.lab.lm.files import save as save_lm
 from palmette.structures.chain.array_specs import LabelCodes, chain_sizes, chain_specs, layout_of
 from palmette.structures.chain.serialise import load_chain
 from palmette.structures.latent.serialise import classifier_sizes, classifier_specs, is_averaged, load_classifier
-from palmette.structures.stored_features import Buckets
+from palmette.structures.stored import Buckets
 from palmette.structures.tree.serialise import (
     ActionWeights,
     FeatureLists,

@@ -87,7 +87,7 @@ NOT_FOR_TAGGING = (
     "palmette.kernels.core.sources", "palmette.kernels.latent", "palmette.kernels.lm", "palmette.kernels.tree",
     "palmette.reports", "palmette.structures.chain.beam",
     "palmette.structures.chain.calibrate", "palmette.structures.chain.label_context",
-    "palmette.structures.chain.nbest", "palmette.structures.chain.posteriors", "palmette.structures.chain.prune",
+    "palmette.structures.chain.nbest", "palmette.structures.chain.posteriors", "palmette.structures.chain.compact",
     "palmette.structures.hmm", "palmette.structures.latent", "palmette.structures.tree", "palmette.training",
 )  # fmt: skip
 

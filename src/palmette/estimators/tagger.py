@@ -245,7 +245,7 @@ class Tagger(TaggerOptions, Estimator):
     def constrain(self, scheme: str = "auto") -> Tagger:
         """From now on label sequences follow a tag scheme (iob2, iobes, ...; auto: the one that the labels show), also
         those of a model that was trained without it."""
-        from palmette.structures.chain.constrain import constrained
+        from palmette.structures.chain.constraints import constrained
 
         self.model_ = constrained(self._fitted(), scheme)
         return self
@@ -317,19 +317,19 @@ class Tagger(TaggerOptions, Estimator):
         helpers = [tagger._fitted() for tagger in add]
         return TagRequest(spec=spec or spec_for(self._fitted(), source), helpers=helpers, **options)
 
-    # Confidences: see structures/chain/confidences.py
+    # Confidences: see structures/chain/posteriors.py
 
     def predict_marginals(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[list[dict]]:
         """For each token the confidence of every label, as sklearn-crfsuite tells it. A warning is logged, once per
         model, if these are not probabilities."""
-        from palmette.structures.chain.confidences import marginals_by_label, warn_if_uncalibrated
+        from palmette.structures.chain.posteriors import marginals_by_label, warn_if_uncalibrated
 
         warn_if_uncalibrated(self._fitted(), "predict_marginals")
         return marginals_by_label(self._fitted(), X, allowed)
 
     def predict_proba(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[np.ndarray]:
         """For each sentence the probabilities of labels f64[n, Y], in the order of `classes_`; calibrated models."""
-        from palmette.structures.chain.confidences import probabilities
+        from palmette.structures.chain.posteriors import probabilities
 
         return probabilities(self._fitted(), X, allowed, "predict_proba")
 
@@ -339,7 +339,7 @@ class Tagger(TaggerOptions, Estimator):
         """Labels and how sure they are, for each sentence: `tags`, `confidence` (of all of them together),
         `token_confidence`, and for labels of spans `span_confidence`, a list of {type, start, end, confidence}.
         `calibrated`: whether these are probabilities; if not, a warning is logged, once per model."""
-        from palmette.structures.chain.confidences import labels_with_confidence, warn_if_uncalibrated
+        from palmette.structures.chain.posteriors import labels_with_confidence, warn_if_uncalibrated
 
         warn_if_uncalibrated(self._fitted(), "predict_confidence")
         return labels_with_confidence(self._fitted(), X, allowed, decode)
@@ -347,7 +347,7 @@ class Tagger(TaggerOptions, Estimator):
     def log_confidence(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
         """log of the confidence of whole label sequences; a latent model sums over their states. Labels may be partly
         known (sets, None): then of all sequences that fit. -inf where a sequence is impossible."""
-        from palmette.structures.chain.confidences import log_confidences
+        from palmette.structures.chain.posteriors import log_confidences
 
         model = self._fitted()
         return log_confidences(model, items_of(model, X, y))
@@ -389,7 +389,7 @@ class Tagger(TaggerOptions, Estimator):
         """One sentence with its labels, to look at: notebooks draw spans as coloured marks, `print` writes a token a
         line. words: what to write for tokens that are dicts or lists of attributes. nbest: so many label sequences,
         below each other. confidence: how sure each label is. gold: the right labels, below the others."""
-        from palmette.structures.chain.show import tagged_sentence
+        from palmette.structures.chain.nbest import tagged_sentence
 
         model = self._fitted()
         return tagged_sentence(
@@ -431,7 +431,7 @@ class Tagger(TaggerOptions, Estimator):
         """Write the model file, whole or not at all."""
         model = self._fitted()
         if prune or strip:
-            from palmette.structures.chain.prune import pruned
+            from palmette.structures.chain.compact import pruned
 
             model = pruned(model, rows=prune, names=strip)
         model.save(str(path))

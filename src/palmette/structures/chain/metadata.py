@@ -12,7 +12,7 @@ from palmette.data.labels.numbers import LabelNumbers
 from palmette.features.resources import Resources
 from palmette.options.chain import MOST_STATES
 from palmette.structures.chain.temperature import COLDEST, HOTTEST, Calibration
-from palmette.structures.stored_features import Count, Name, StoredTemplates
+from palmette.structures.stored import Count, Name, StoredTemplates
 from palmette.structures.training_log import Epoch
 
 TASK = "chain"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # the best path does not wait for the other ways to decode
     from palmette.kernels.chain.packed import PackedRows
     from palmette.structures.chain.scoring import Scoring
     from palmette.structures.chain.session import Session
-    from palmette.structures.stored_features import Names
+    from palmette.structures.stored import Names
 
 MOST_BIAS = 1e9  # more would leave nothing of the scores in a float32
 

@@ -21,7 +21,7 @@ from palmette.kernels.chain.forms import FeatureWeights, no_state
 from palmette.kernels.latent.forms import Views, Weights
 from palmette.options.latent import LatentSettings
 from palmette.structures.latent.model import ClassifierModel, fixed_weights, make_views, packed
-from palmette.structures.stored_features import (
+from palmette.structures.stored import (
     Count,
     Name,
     StoredTemplates,
@@ -33,8 +33,8 @@ from palmette.structures.stored_features import (
     unpack_encoder,
     unpack_index,
     unpack_names,
+    unpack_settings,
 )
-from palmette.structures.stored_settings import unpack_settings
 from palmette.structures.training_log import ClassifierEpoch, without_times
 
 TASK = "classify"

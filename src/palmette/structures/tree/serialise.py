@@ -24,7 +24,7 @@ from palmette.kernels.tree.forms import LEFT, RIGHT, ROOT, Small, action_bytes
 from palmette.kernels.tree.small import small_sizes
 from palmette.kernels.tree.weights import MOST_ACTIONS, lists_of
 from palmette.options.tree import TreeSettings
-from palmette.structures.stored_settings import unpack_settings
+from palmette.structures.stored import unpack_settings
 from palmette.structures.training_log import Epoch, without_times
 from palmette.structures.tree.model import SHIFTING, Action, ParserModel, frozen_weights, n_actions, small_weights
 from palmette.structures.tree.templates import Templates, compile_templates

@@ -26,9 +26,16 @@ from palmette.kernels.chain.forms import Active, Chain, Data, no_active
 from palmette.kernels.core.table import FeatureIndex
 from palmette.kernels.io.columns import join_types
 from palmette.options.chain import ChainSettings
-from palmette.structures.chain.block_attributes import BlockAttributes, block_attributes
 from palmette.structures.chain.data import Collected
-from palmette.structures.chain.mapped import DONE, BlockOrder, Features, MappedArray, MappedCorpus
+from palmette.structures.chain.mapped import (
+    DONE,
+    BlockAttributes,
+    BlockOrder,
+    Features,
+    MappedArray,
+    MappedCorpus,
+    block_attributes,
+)
 from palmette.structures.chain.weights import ARITIES
 from palmette.training.chain.dev import check_labelled
 from palmette.training.chain.finish import about_data

@@ -21,7 +21,7 @@ from palmette.structures.chain.label_context import drop_unmoved_contexts
 from palmette.structures.chain.metadata import AboutTraining
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import forget_forbidden
-from palmette.structures.stored_features import Names, some_names
+from palmette.structures.stored import Names, some_names
 from palmette.training.chain.dev import Dev
 from palmette.training.chain.request import TrainedChain, TrainingData, TrainRequest
 from palmette.training.chain.settle import forbidden_pairs

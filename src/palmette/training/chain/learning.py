@@ -54,12 +54,11 @@ from palmette.structures.chain.label_context import (
     saved_contexts,
 )
 from palmette.structures.chain.lists import with_room
-from palmette.structures.chain.random_start import RandomStart, estimated_from
 from palmette.structures.chain.separation import gold_states
 from palmette.structures.chain.weights import estimated, give_out_rows, norm, restart_from_average
 from palmette.training.chain.dev import Dev
 from palmette.training.chain.request import TrainingData
-from palmette.training.chain.start import saved_state
+from palmette.training.chain.start import RandomStart, estimated_from, saved_state
 from palmette.training.checks import cure
 from palmette.training.team import ThreadTeam
 from palmette.training.trainer import Counts, Learning

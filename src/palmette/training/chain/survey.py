@@ -22,8 +22,8 @@ from palmette.features.counting import AttributeCounts
 from palmette.features.encode import Encoder
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import spelt
-from palmette.structures.chain.block_attributes import block_attributes
 from palmette.structures.chain.constraints import rewriting, settle_scheme
+from palmette.structures.chain.mapped import block_attributes
 from palmette.structures.chain.model import check_columns
 from palmette.training.chain.dev import SAME_COLUMNS
 

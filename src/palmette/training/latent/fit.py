@@ -40,7 +40,7 @@ from palmette.structures.latent.model import (
     sentences,
     used,
 )
-from palmette.structures.stored_features import some_names
+from palmette.structures.stored import some_names
 from palmette.training.chain.finish import united_names
 from palmette.training.chain.settle import LARGE
 from palmette.training.latent.learning import (
