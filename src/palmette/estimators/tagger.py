@@ -78,13 +78,13 @@ class Tagger(TaggerOptions, Estimator):
         sample_weight: a number per sentence that scales its updates. threads: default all cores; the model is the same
         for any number. verbose: print a line per pass (of L-BFGS: per iteration) and why training ended. With
         `out_of_core` X and y are read once, in blocks, and may be generators of more than fits into memory."""
-        from palmette.training.chain.fit import fit_items
+        from palmette.training.chain.fit import fit, of_items
 
         request = self._request(threads=threads, progress=progress, verbose=verbose)
-        return self._trained(fit_items(
+        return self._trained(fit(*of_items(
             (X, y), dev, request, mode=self._wanted(), numbers=label_numbers(labels),
             sample_weight=sample_weight,
-        ))  # fmt: skip
+        )))  # fmt: skip
 
     def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, labels: Any = None) -> Tagger:
         """Continue training with more data, which may bring new labels and attributes. `labels` as for `fit`."""
@@ -126,9 +126,9 @@ class Tagger(TaggerOptions, Estimator):
     ) -> Tagger:
         """Learn from a labelled file; `options` as for `fit_corpus`. A file that would take more than half of the free
         memory is learnt from in blocks, on disk, unless `out_of_core` is set."""
-        from palmette.training.chain.fit import fit_paths
+        from palmette.training.chain.fit import fit, of_files
 
-        return self._trained(fit_paths([path], dev, spec, self._request(**options)))
+        return self._trained(fit(*of_files([path], dev, spec, self._request(**options))))
 
     def fit_files(
         self,
@@ -147,11 +147,11 @@ class Tagger(TaggerOptions, Estimator):
         cluster: the address of a Ray cluster whose workers learn, `auto` for the one that is found, `local` for one
         that is started here; None: threads of this process. The model does not depend on it. output: a model file that
         shards write after each pass, with what an exact resumption needs."""
-        from palmette.training.chain.fit import fit_files
+        from palmette.training.chain.fit import fit, of_shards
 
         files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
         request = self._request(**options)
-        return self._trained(fit_files(files, dev, spec, request, address=cluster, output=output))
+        return self._trained(fit(*of_shards(files, dev, spec, request, address=cluster, output=output)))
 
     def _settings(self) -> ChainSettings:
         """The options of learning, checked, every variant as a value."""

@@ -14,11 +14,12 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import starmap
 from typing import Any
 
 from palmette.errors import counted
-from palmette.kernels.core.compile import MODE, PYTHON, prepared
+from palmette.kernels.core.compile import MODE, PYTHON
 from palmette.kernels.core.team import Team, break_up, make_team
 
 logger = logging.getLogger(__name__)
@@ -49,7 +50,8 @@ class ThreadTeam:
             members = make_team(1)
         else:
             members = self.members
-        calls = [(member, prepared(kernel, *arguments(member))) for member in members]
+        prepare = getattr(kernel, "prepare", None) or partial(partial, kernel)  # uncompiled ones have no own way
+        calls = list(zip(members, starmap(prepare, map(arguments, members)), strict=True))
         begun, used = time.perf_counter(), time.process_time()
         others = [self._pool.submit(_guarded, *call) for call in calls[1:]] if len(calls) > 1 else []
         try:

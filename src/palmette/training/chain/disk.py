@@ -206,7 +206,7 @@ class Disk(Scale):
     }
 
     def __init__(self, scratch: Scratch) -> None:
-        self.scratch = scratch
+        self.held = self.scratch = scratch
         self.mapped: MappedCorpus | None = None
 
     def survey(self, source: PieceSource, request: TrainRequest) -> DiskSurvey:

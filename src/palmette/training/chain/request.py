@@ -70,6 +70,11 @@ class TrainRequest:
     def n_threads(self) -> int:
         return self.threads or available_cores()
 
+    @property
+    def leaves_dev_open(self) -> bool:
+        """Whether sentences may be held out by the rule: a new training, and no word about development data."""
+        return self.dev_share is None and self.resume is None and not self.checkpoint
+
     def encoder(self) -> Encoder | None:
         """The encoder of columns, whose templates are chosen; None for data with attributes."""
         if self.resume is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,6 +39,7 @@ class Scale(ABC):
     """Surveys and encodes the data of a training; what is learnt from it is the same at all scales."""
 
     refuses: ClassVar[Mapping[str, str]] = {}  # options, and why they do not apply
+    held: AbstractContextManager[Any] = nullcontext()  # scratch files or workers, which end with the training
 
     @abstractmethod
     def survey(self, source: Any, request: TrainRequest) -> Survey:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -115,13 +116,13 @@ class Shards(Scale):
         "out_of_core": "does not apply to files in shards: each worker has its shard in memory",
     }
 
-    def __init__(self, keep: Keep | None = None) -> None:
+    def __init__(self, cluster: Cluster, keep: Keep | None = None) -> None:
         """keep: is given a model with a checkpoint after each pass of a learner that has one, and now and then one
         without by L-BFGS."""
-        self.keep = keep
+        self.cluster, self.held, self.keep = cluster, closing(cluster), keep
 
     def survey(self, source: Cluster, request: TrainRequest) -> ShardsSurvey:
-        cluster = self.cluster = source
+        cluster = source
         cluster.watcher, cluster.doing = watcher_of(request.progress), "reading"
         settings = request.settings.resolved()
         unicode = settings.unicode if request.resume is None else request.resume.settings.unicode

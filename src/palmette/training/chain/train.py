@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -56,16 +54,12 @@ logger = logging.getLogger(__name__)
 
 
 def train(problem: TrainingData, scale: Scale) -> TrainedChain:
-    """Train a chain on encoded data."""
-    latent = problem.settings.latent
-    train_once = train_by_likelihood if problem.settings.chosen_learner.full_batch else train_by_examples
-    if latent is None or latent.restarts == 1:
-        return train_once(problem, scale)
-    return _best_of_restarts(problem, latent.restarts, partial(train_once, scale=scale))
-
-
-def train_by_examples(problem: TrainingData, scale: Scale) -> TrainedChain:
-    """Train with each estimator to try, and keep the best one on development data."""
+    """Train a chain on encoded data: by a full-batch optimiser, or in passes with each estimator to try, of which the
+    best one on development data is kept."""
+    if problem.settings.latent is not None and problem.settings.latent.restarts > 1:
+        return _best_of_restarts(problem, problem.settings.latent, scale)
+    if problem.settings.chosen_learner.full_batch:
+        return train_by_likelihood(problem, scale)
     settings, request = problem.settings, problem.request
     learner = settings.chosen_learner
     if request.checkpoint and learner.keeps_state:
@@ -155,27 +149,27 @@ def dev_score(outcome: TrainResult) -> float:
     return max((p.dev for p in outcome.training_log if p.dev is not None), default=0.0)
 
 
-def _best_of_restarts(
-    problem: TrainingData, restarts: int, train: Callable[[TrainingData], TrainedChain]
-) -> TrainedChain:
+def _best_of_restarts(problem: TrainingData, latent: Latent, scale: Scale) -> TrainedChain:
     """The best of several trainings with different seeds: by development data, else by the objective."""
     settings = problem.settings
     if problem.dev is None and not settings.chosen_learner.full_batch:
         what = f"{named(Latent, 'restarts')} selects the best training on development data"
         raise UsageError(f"{what}: give {development_data()}")
     best, best_figure = None, -float("inf")
-    for number in range(restarts):
-        own = problem._replace(settings=settings.replace(seed=settings.seed + number))
-        trained = train(own)
+    once = latent.replace(restarts=1)
+    for number in range(latent.restarts):
+        own = problem._replace(settings=settings.replace(seed=settings.seed + number, states=once))
+        trained = train(own, scale)
         figure = _how_good(trained.outcome, problem.dev is not None)
         shown = f"dev {100 * figure:.2f}" if problem.dev is not None else f"objective {abs(figure):.6g}"
-        logger.info("start %d of %d, seed %d: %s", number + 1, restarts, own.settings.seed, shown)
+        logger.info("start %d of %d, seed %d: %s", number + 1, latent.restarts, own.settings.seed, shown)
         if best is None or figure > best_figure:
             best, best_figure = trained, figure
         if trained.outcome.interrupted:
             break
     assert best is not None
-    return best
+    kept = best.settings.replace(states=latent)
+    return best._replace(settings=kept)
 
 
 def _how_good(outcome: TrainResult, has_dev: bool) -> float:
