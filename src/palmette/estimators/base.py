@@ -6,13 +6,47 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict
 
 import numpy as np
 
+from palmette.data.files import FilePath
+from palmette.data.stream import Processed, process_file
+from palmette.data.text import PLAIN, TextSpec
 from palmette.errors import not_fitted
 from palmette.options.declare import Option, Options, UnknownOption, Value
 from palmette.options.other_tools import unknown_parameter
+
+if TYPE_CHECKING:
+    from palmette.training.result import Progress
+
+
+class FitOptions(TypedDict, total=False):
+    """Keyword parameters that the methods of all structures which learn have."""
+
+    resume: Any  # a model to continue from
+    checkpoint: bool  # keep what an exact resumption needs
+    names: bool  # keep the attributes' names
+    threads: int | None  # None: as many as there are cores; the model is the same for any number
+    progress: Progress | None  # is called for each pass
+    verbose: bool  # print a line per pass
+
+
+class FileUse(NamedTuple):
+    """How a file goes through a model, block by block."""
+
+    threads: int = 1
+    spec: TextSpec = PLAIN  # the encoding of the source
+    output_encoding: str | None = None  # None: that of the source
+    progress: Callable[[int], None] | None = None  # is called after each block
+
+    def write(self, blocks: Iterable[Any], work: Callable[[Any], Processed], target: FilePath) -> int:
+        """Write work(block) for every block; the sum of the first counts."""
+        encoding = self.output_encoding or self.spec.encoding
+        return sum(process_file(
+            blocks, work, target, threads=self.threads, progress=self.progress, encoding=encoding
+        ))  # fmt: skip
 
 
 class PerSentence(list[Any]):

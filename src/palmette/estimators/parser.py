@@ -17,12 +17,12 @@ import numpy as np
 from palmette.data.analysed import Candidate, Parse, ParsedSentence, SentenceTree
 from palmette.data.files import FilePath, check_apart
 from palmette.data.formats.conllu import nbest_treebank_bytes, read_treebank, stream_treebank, treebank_bytes
-from palmette.data.stream import BLOCK, Processed, process_file
+from palmette.data.stream import BLOCK, Processed
 from palmette.data.text import PLAIN, TextSpec
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, Word, treebank_from_sentences
 from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError, counted
-from palmette.estimators.base import Estimator, PerSentence
+from palmette.estimators.base import Estimator, FileUse, PerSentence
 from palmette.evaluation.attachment import AttachmentScores, score_trees
 from palmette.options.declare import OptionError
 from palmette.options.search import Beam
@@ -218,27 +218,23 @@ class Parser(ParserOptions, Estimator):
         target: FilePath,
         *,
         beam: int | None = None,
-        threads: int = 1,
         prepare: Callable[[Treebank], Treebank] | None = None,
         fields: Iterable[str] = (),
-        spec: TextSpec = PLAIN,
-        output_encoding: str | None = None,
-        progress: Callable[[int], None] | None = None,
+        **options: Any,
     ) -> int:
         """Parse a CoNLL-U file into another, in blocks; returns the number of words. All but heads and relations is
         written as it was read. `prepare` changes a block before it is parsed (tags it, for example), and `fields` are
-        the fields that it changes. `spec`: the encoding of the source, which is that of the target unless
-        `output_encoding` is another one."""
+        the fields that it changes. `options` are those of `FileUse`: `threads`; `spec`, the encoding of the source,
+        which is that of the target unless `output_encoding` is another one; `progress`."""
         check_apart([target], [source])
-        model, width, changed = self._fitted(), self._width(beam), ("head", "deprel", *fields)
+        use, model = FileUse(**options), self._fitted()
+        width, changed = self._width(beam), ("head", "deprel", *fields)
 
         def work(treebank: Treebank) -> Processed:
             made = parsed(model, prepare(treebank) if prepare else treebank, width, self.merge)
             return Processed(treebank_bytes(made, fields=changed), (treebank.n_tokens,))
 
-        blocks = stream_treebank(source, labelled=False, block=TREES, spec=spec)
-        encoding = output_encoding or spec.encoding
-        return sum(process_file(blocks, work, target, threads=threads, progress=progress, encoding=encoding))
+        return use.write(stream_treebank(source, labelled=False, block=TREES, spec=use.spec), work, target)
 
     def nbest_file(
         self,
@@ -249,14 +245,12 @@ class Parser(ParserOptions, Estimator):
         beam: int | None = None,
         prepare: Callable[[Treebank], Treebank] | None = None,
         fields: Iterable[str] = (),
-        spec: TextSpec = PLAIN,
-        output_encoding: str | None = None,
-        progress: Callable[[int], None] | None = None,
+        **options: Any,
     ) -> int:
         """Write the n best trees of each sentence of a CoNLL-U file, with comments `# nbest` and `# score`; returns the
         number of words. The options are those of `parse_file`."""
         check_apart([target], [source])
-        changed = tuple(fields)
+        use, changed = FileUse(**options), tuple(fields)
 
         def work(treebank: Treebank) -> Processed:
             ready = prepare(treebank) if prepare else treebank
@@ -264,8 +258,7 @@ class Parser(ParserOptions, Estimator):
                 nbest_treebank_bytes(ready, self.nbest(ready, n, beam=beam), changed), (treebank.n_tokens,)
             )
 
-        blocks, encoding = stream_treebank(source, labelled=False, spec=spec), output_encoding or spec.encoding
-        return sum(process_file(blocks, work, target, progress=progress, encoding=encoding))
+        return use.write(stream_treebank(source, labelled=False, spec=use.spec), work, target)
 
     # Keeping
 

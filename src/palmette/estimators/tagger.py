@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -21,12 +21,12 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.numbers import label_numbers
 from palmette.display import drawn_by
 from palmette.errors import UsageError
-from palmette.estimators.base import Estimator, PerSentence
+from palmette.estimators.base import Estimator, FitOptions, PerSentence
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.learners import HiddenMarkov
 from palmette.structures.chain.files import TagRequest, nbest_file, spec_for, tag_file
-from palmette.structures.chain.model import CAP, ChainModel
+from palmette.structures.chain.model import CAP
 from palmette.structures.chain.python_data import (
     corpus_of,
     items_of,
@@ -105,21 +105,15 @@ class Tagger(TaggerOptions, Estimator):
         corpus: Corpus,
         dev: Corpus | None,
         *,
-        resume: ChainModel | None = None,
-        checkpoint: bool = False,
-        names: bool = True,
-        threads: int | None = None,
         compact: float | None = None,
-        progress: Progress | None = None,
-        verbose: bool = False,
+        **options: Unpack[FitOptions],
     ) -> Tagger:
-        """Learn from a corpus. `checkpoint` keeps what an exact resumption needs, `names` the attributes' names;
-        `threads` (default: all cores) make it faster and change nothing else; `compact`: the points that a compact
-        model may lose; `progress` is called, and `verbose` prints a line, per pass."""
+        """Learn from a corpus. `resume` is a model to continue from; `checkpoint` keeps what an exact resumption needs,
+        `names` the attributes' names; `threads` (default: all cores) make it faster and change nothing else; `compact`:
+        the points that a compact model may lose; `progress` is called, and `verbose` prints a line, per pass."""
         from palmette.training.chain.fit import fit
 
-        request = self._request(resume, checkpoint, names, threads, compact, progress, verbose)
-        return self._trained(fit(corpus, dev, request))
+        return self._trained(fit(corpus, dev, self._request(compact=compact, **options)))
 
     def fit_file(
         self, path: FilePath, dev: FilePath | None = None, *, spec: FormatSpec | None = None, **options: Any
@@ -159,10 +153,8 @@ class Tagger(TaggerOptions, Estimator):
         return ChainSettings(**{name: getattr(self, name) for name in ChainSettings.__options__})
 
     def _request(
-        self, resume: ChainModel | None = None, checkpoint: bool = False, names: bool = True,
-        threads: int | None = None, compact: float | None = None, progress: Progress | None = None,
-        verbose: bool = False,
-    ) -> TrainRequest:  # fmt: skip
+        self, *, compact: float | None = None, progress: Progress | None = None, verbose: bool = False, **options: Any
+    ) -> TrainRequest:
         from palmette.training.chain.request import Features, TrainRequest
         from palmette.training.result import reporter
 
@@ -173,9 +165,9 @@ class Tagger(TaggerOptions, Estimator):
             check_no_features({name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")})
         return TrainRequest(
             Features(self.features, self.template, self.order), settings, 1 if self.order is None else self.order,
-            self._resources(), tuple(self.forbidden), resume, checkpoint, names, self.ends, reporter(progress, verbose),
-            threads, dev_share=self.dev_share, out_of_core=self.out_of_core, scratch=self.scratch, compact=compact,
-            verbose=verbose,
+            self._resources(), tuple(self.forbidden), ends=self.ends, progress=reporter(progress, verbose),
+            dev_share=self.dev_share, out_of_core=self.out_of_core, scratch=self.scratch, compact=compact,
+            verbose=verbose, **options,
         )  # fmt: skip
 
     def _resources(self) -> Resources:
