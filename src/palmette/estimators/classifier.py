@@ -129,11 +129,10 @@ class Classifier(ClassifierOptions, Estimator):
         size = None if self.init_range == "auto" else float(self.init_range)
         self.outcome_: TrainResult
         asked["progress"] = reporter(options.get("progress"), verbose)
-        task = ClassifierTask(corpus, y, dev, encoder, settings, classes, chunker, range=size, **asked)
+        tagger = str(self.tagger) if isinstance(self.tagger, str | Path) else None
+        task = ClassifierTask(corpus, y, dev, encoder, settings, classes, chunker, range=size, tagger=tagger, **asked)
         self.model_, self.outcome_ = fit_classifier(task)
         report_end(self.outcome_, verbose)
-        if isinstance(self.tagger, str | Path):
-            self.model_.meta["tagger"] = str(self.tagger)
         return self
 
     def _chunker(self) -> ChainModel | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from palmette.data.text import PLAIN, TextSpec
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, Word, treebank_from_sentences
 from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError, counted
-from palmette.estimators.base import Estimator, FileUse, PerSentence
+from palmette.estimators.base import Estimator, FileUse, FitOptions, PerSentence
 from palmette.evaluation.attachment import AttachmentScores, score_trees
 from palmette.options.declare import OptionError
 from palmette.options.search import Beam
@@ -32,7 +32,7 @@ from palmette.structures.tree.fitted_templates import AUTO, fitted_templates
 from palmette.structures.tree.model import ParserModel, best_trees
 from palmette.structures.tree.serialise import load_parser
 from palmette.structures.tree.templates import Templates, choose_templates
-from palmette.training.result import Progress, report_end, reporter
+from palmette.training.result import report_end, reporter
 from palmette.training.tree import check_trained_on, finished, fit_parser, parsed
 
 Tree = Sequence[tuple[int, str]]  # (head, relation) per word; heads count from 1, 0 is the root
@@ -64,11 +64,8 @@ class Parser(ParserOptions, Estimator):
         trees: Iterable[Tree] | None = None,
         *,
         dev: Labelled | None = None,
-        resume: ParserModel | None = None,
-        checkpoint: bool = False,
-        threads: int | None = None,
-        progress: Progress | None = None,
-        verbose: bool = False,
+        about: Mapping[str, Any] | None = None,
+        **options: Unpack[FitOptions],
     ) -> Parser:
         """Learn from a treebank, or from sentences and their trees.
 
@@ -77,8 +74,11 @@ class Parser(ParserOptions, Estimator):
         dev: development data that chooses the pass: a Treebank, or a pair (sentences, trees).
         resume: the `model_` of a parser, which is trained further with its own templates; new relations are added.
         checkpoint: keep in the model what `resume` needs to continue exactly. threads: default all cores; the model is
-        the same for any number. verbose: print a line per pass."""
+        the same for any number. verbose: print a line per pass. about: how tags were made, which the model keeps."""
         settings = self._settings()
+        asked: dict[str, Any] = dict(options)
+        resume, verbose = options.get("resume"), asked.pop("verbose", False)
+        asked["progress"] = reporter(options.get("progress"), verbose)
         if resume is not None and settings.chosen_learner.kind != resume.settings.chosen_learner.kind:
             raise OptionError("learner", f"training continues with {resume.settings.chosen_learner.kind}")
         if dev is None and self.patience is not None:
@@ -86,12 +86,9 @@ class Parser(ParserOptions, Estimator):
         held_out = None if dev is None else _labelled(*dev) if isinstance(dev, tuple) else _treebank(dev)
         treebank = _labelled(sentences, trees)
         self.model_, self.outcome_ = fit_parser(
-            treebank, held_out, self._templates(treebank, held_out, resume), settings, resume=resume,
-            checkpoint=checkpoint, threads=threads, progress=reporter(progress, verbose),
-        )  # fmt: skip
+            treebank, held_out, self._templates(treebank, held_out, resume), settings, about=about, **asked
+        )
         report_end(self.outcome_, verbose)
-        if resume is not None:
-            self.model_.meta |= {name: resume.meta[name] for name in ("ignored", "tags") if name in resume.meta}
         return self
 
     def _templates(self, treebank: Treebank, dev: Treebank | None, resume: ParserModel | None) -> Templates:

@@ -26,7 +26,7 @@ from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.learners import HiddenMarkov
 from palmette.structures.chain.files import TagRequest, nbest_file, spec_for, tag_file
-from palmette.structures.chain.model import CAP
+from palmette.structures.chain.model import CAP, ChainModel
 from palmette.structures.chain.python_data import (
     corpus_of,
     items_of,
@@ -106,14 +106,16 @@ class Tagger(TaggerOptions, Estimator):
         dev: Corpus | None,
         *,
         compact: float | None = None,
+        again: ChainModel | None = None,
         **options: Unpack[FitOptions],
     ) -> Tagger:
         """Learn from a corpus. `resume` is a model to continue from; `checkpoint` keeps what an exact resumption needs,
         `names` the attributes' names; `threads` (default: all cores) make it faster and change nothing else; `compact`:
-        the points that a compact model may lose; `progress` is called, and `verbose` prints a line, per pass."""
+        the points that a compact model may lose; `progress` is called, and `verbose` prints a line, per pass. `again`:
+        a model that the new one replaces, whose resources and names it keeps."""
         from palmette.training.chain.fit import fit
 
-        return self._trained(fit(corpus, dev, self._request(compact=compact, **options)))
+        return self._trained(fit(corpus, dev, self._request(compact=compact, again=again, **options)))
 
     def fit_file(
         self, path: FilePath, dev: FilePath | None = None, *, spec: FormatSpec | None = None, **options: Any
@@ -153,8 +155,9 @@ class Tagger(TaggerOptions, Estimator):
         return ChainSettings(**{name: getattr(self, name) for name in ChainSettings.__options__})
 
     def _request(
-        self, *, compact: float | None = None, progress: Progress | None = None, verbose: bool = False, **options: Any
-    ) -> TrainRequest:
+        self, *, again: ChainModel | None = None, progress: Progress | None = None, verbose: bool = False,
+        **options: Any,
+    ) -> TrainRequest:  # fmt: skip
         from palmette.training.chain.request import Features, TrainRequest
         from palmette.training.result import reporter
 
@@ -163,11 +166,13 @@ class Tagger(TaggerOptions, Estimator):
             from palmette.training.hmm import check_no_features
 
             check_no_features({name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")})
+        known = None if again is None else again.encoder
+        resources = self._resources() if known is None else known.resources
         return TrainRequest(
             Features(self.features, self.template, self.order), settings, 1 if self.order is None else self.order,
-            self._resources(), tuple(self.forbidden), ends=self.ends, progress=reporter(progress, verbose),
-            dev_share=self.dev_share, out_of_core=self.out_of_core, scratch=self.scratch, compact=compact,
-            verbose=verbose, **options,
+            resources, tuple(self.forbidden), ends=self.ends, progress=reporter(progress, verbose),
+            dev_share=self.dev_share, out_of_core=self.out_of_core, scratch=self.scratch, verbose=verbose, again=again,
+            **options,
         )  # fmt: skip
 
     def _resources(self) -> Resources:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from palmette.data import array_specs, model_file
 from palmette.data.array_specs import (
     AddsUpTo,
     Arrays,
@@ -33,6 +34,7 @@ from palmette.kernels.core.hashing import hash_pieces, mixed_all
 from palmette.kernels.core.table import FeatureIndex, find_all, hash_index, sorted_index
 from palmette.kernels.io.columns import join_types
 from palmette.options.declare import Value
+from palmette.structures.training_log import without_times
 
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -372,9 +374,11 @@ def check_growth(arrays: Arrays, part: str, size: int, file: str) -> None:
         )
 
 
-# --- settings -----------------------------------------------------------------------------------------------
+# --- models -------------------------------------------------------------------------------------------------
 
 GONE = ("dual_rounds", "lock_free")  # removed options, in files written before
+CHECKPOINT = "checkpoint."  # before the names of arrays that an exact resumption needs
+Specs = Callable[[Arrays], tuple[ArraySpec, ...]]
 Settings = TypeVar("Settings", bound=Value)
 
 
@@ -387,3 +391,39 @@ def unpack_settings(data: dict[str, Any], kind: type[Settings], file: str) -> Se
         return kind.from_dict(known)
     except UsageError as error:
         raise ModelError(f"damaged model: its settings are wrong ({error})", file=file) from None
+
+
+class ModelStore(NamedTuple):
+    """How models of one kind are kept: what is common to all kinds. Arrays are declared by each kind."""
+
+    task: str
+    meta: type[Any]  # the struct of everything that is not an array
+    about: type[Any]  # the struct that the metadata inherits from: what training has written, `model.meta`
+    settings: type[Value]
+
+    def pack(
+        self, model: Any, own: Mapping[str, Any], parts: Arrays, specs: Specs, sizes: dict[str, int],
+        state: Arrays | None = None,
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:  # fmt: skip
+        """The arrays and the metadata of a model file. own: metadata besides settings and what training has written;
+        specs: the declarations for a file with some arrays; state: of training, if not the whole checkpoint."""
+        meta = {
+            "task": self.task, "settings": model.settings.to_dict(), **own, **model.meta,
+            "history": without_times(model.meta.get("history", [])),
+        }  # fmt: skip
+        state = model.checkpoint if state is None else state
+        every = dict(parts) | {f"{CHECKPOINT}{name}": array for name, array in state.items()}
+        return array_specs.pack(every, specs(every), sizes), model_file.declared(meta, self.meta)
+
+    def read(self, meta: dict[str, Any], file: str) -> tuple[Any, Any]:
+        """The metadata and the settings of a model file, checked."""
+        model_file.check_task(meta, self.task, file)
+        stored = model_file.read_metadata(meta, self.meta, "metadata", file)
+        return stored, unpack_settings(stored.settings, self.settings, file)
+
+    def training(self, stored: Any, arrays: Arrays) -> dict[str, Any]:
+        """What training has left of a model: `meta` and `checkpoint`."""
+        every = msgspec.to_builtins(stored)
+        about = {name: every[name] for name in self.about.__struct_fields__ if name in every}
+        state = {name.removeprefix(CHECKPOINT): arrays[name] for name in arrays if name.startswith(CHECKPOINT)}
+        return {"meta": about, "checkpoint": state}

@@ -28,11 +28,10 @@ from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import stride_of
 from palmette.structures.chain.weights import ARITIES, Shape
-from palmette.structures.stored import Form, form_of, index_specs, name_specs, row_specs, type_of
+from palmette.structures.stored import CHECKPOINT, Form, form_of, index_specs, name_specs, row_specs, type_of
 
 PARTS = {1: "label", 2: "pair", 3: "triple", LABEL_CONTEXT: "past"}
 BLOCKS: dict[str, tuple[int | str, ...]] = {"end": (2, "W"), "pair": ("H", "W"), "triple": ("cubes", "H", "W")}
-CHECKPOINT = "checkpoint."
 SEEN = ("first", "combo", "seen", "ngram")  # names of arrays that only seen label n-grams have
 
 

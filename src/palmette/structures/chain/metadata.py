@@ -91,6 +91,3 @@ class ChainMeta(AboutTraining, kw_only=True, frozen=True):
     sizes: dict[str, Count]  # attributes of each part
     bias: dict[str, float]
     settings: dict[str, Any] = {}
-
-
-ABOUT_TRAINING = AboutTraining.__struct_fields__

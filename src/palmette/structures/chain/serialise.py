@@ -10,11 +10,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from palmette.data import array_specs, model_file
-from palmette.data.array_specs import Arrays
+from palmette.data.array_specs import Arrays, ArraySpec
 from palmette.data.files import FilePath, shown, write_whole
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.automaton import checked_automaton
@@ -38,7 +37,6 @@ from palmette.kernels.core.aligned import aligned_zeros
 from palmette.lazy import loaded
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.array_specs import (
-    CHECKPOINT,
     EXACT_PAIRS,
     PARTS,
     Layout,
@@ -48,7 +46,7 @@ from palmette.structures.chain.array_specs import (
 )
 from palmette.structures.chain.imported.recognise import load_imported
 from palmette.structures.chain.lists import MANY_LABELS, as_rows, entries, from_entries, is_list
-from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, Imported, StoredShape
+from palmette.structures.chain.metadata import TASK, AboutTraining, ChainMeta, Imported, StoredShape
 from palmette.structures.chain.model import MOST_BIAS, ChainModel
 from palmette.structures.chain.packed import CompactModel, scale_of, scaled
 from palmette.structures.chain.weights import (
@@ -64,6 +62,7 @@ from palmette.structures.stored import (
     ENTRIES,
     FEW,
     Form,
+    ModelStore,
     check_growth,
     ordered_names,
     pack_encoder,
@@ -77,14 +76,13 @@ from palmette.structures.stored import (
     unpack_index,
     unpack_names,
     unpack_rows,
-    unpack_settings,
 )
-from palmette.structures.training_log import without_times
 
 if TYPE_CHECKING:
     from palmette.kernels.chain.label_context import LabelContextWeights
 
 CRFSUITE = ".crfsuite"
+STORE = ModelStore(TASK, ChainMeta, AboutTraining, ChainSettings)
 
 # --- saving -------------------------------------------------------------------------------------------------
 
@@ -101,10 +99,13 @@ def save_chain(model: ChainModel, path: FilePath) -> None:
 
 def chain_parts(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the metadata of a model file."""
-    meta = _pack_meta(model)
-    parts = _pack_arrays(model)
-    specs = chain_specs(layout_of(parts, model.encoder, model.label_contexts is not None), parts)
-    return array_specs.pack(parts, specs, chain_sizes(model.shape, meta["sizes"])), meta
+    own, beam = _pack_meta(model), model.label_contexts is not None
+    sizes = chain_sizes(model.shape, own["sizes"])
+
+    def specs(parts: Arrays) -> tuple[ArraySpec, ...]:
+        return chain_specs(layout_of(parts, model.encoder, beam), parts)
+
+    return STORE.pack(model, own, _pack_arrays(model), specs, sizes, _checkpoint(model))
 
 
 def _pack_arrays(model: ChainModel) -> dict[str, np.ndarray]:
@@ -121,7 +122,7 @@ def _pack_arrays(model: ChainModel) -> dict[str, np.ndarray]:
     for arity in model.feature_indexes:
         numbered = arity == LABEL_CONTEXT or bool(model.checkpoint)
         parts |= (_pack_numbered if numbered else _pack_sorted)(model, arity)
-    return parts | {f"{CHECKPOINT}{name}": array for name, array in _checkpoint(model).items()}
+    return parts
 
 
 def _pack_numbered(model: ChainModel, arity: int) -> dict[str, np.ndarray]:
@@ -207,19 +208,14 @@ def _checkpoint(model: ChainModel) -> dict[str, np.ndarray]:
 
 def _pack_meta(model: ChainModel) -> dict[str, Any]:
     without_templates = {"templates": None, "resources": Resources().to_dict()}
-    meta = {
-        "task": TASK,
+    return {
         "labels": model.labels,
         "shape": _pack_shape(model.shape),
         "scheme": model.scheme,
         **(without_templates if model.encoder is None else pack_encoder(model.encoder)),
         "sizes": {PARTS[arity]: index.size for arity, index in model.feature_indexes.items()},
         "bias": model.bias,
-        "settings": model.settings.to_dict(),
-        **model.meta,
-        "history": without_times(model.meta.get("history", [])),
     }
-    return model_file.declared(meta, ChainMeta)
 
 
 def _pack_shape(shape: Shape) -> dict[str, Any]:
@@ -244,12 +240,10 @@ def load_chain(path: FilePath, *, copy: bool = False) -> ChainModel:
 
 def chain_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
     """The model of arrays and metadata as `chain_parts` gives them, all of them checked."""
-    model_file.check_task(meta, TASK, file)
-    stored = model_file.read_metadata(meta, ChainMeta, "metadata", file)
+    stored, settings = STORE.read(meta, file)
     _check_names(stored, file)
     if isinstance(stored.reading, dict):
         FormatSpec.from_stored(stored.reading, file)
-    settings = unpack_settings(stored.settings, ChainSettings, file)
     shape = _unpack_shape(stored.shape, len(stored.labels), file)
     encoder = (
         None if stored.templates is None else unpack_encoder(stored.templates, stored.resources, settings.unicode, file)
@@ -268,7 +262,6 @@ def chain_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainMo
             check_growth(found, PARTS[arity], row_bytes(shape, arity, A), file)
     indexes = {arity: unpack_index(found, PARTS[arity], sizes[PARTS[arity]]) for arity in layout.arities}
     names = {arity: unpack_names(found, PARTS[arity], index, file) for arity, index in indexes.items()}
-    about = msgspec.to_builtins(stored)
     make, chain = _unpack_kind(found, layout, shape, allowed, stored, file)
     return make(
         stored.labels,
@@ -281,12 +274,11 @@ def chain_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainMo
         {arity: own for arity, own in names.items() if own is not None},
         found["vocabulary"] if "vocabulary" in found else found["words"],
         stored.bias,
-        {key: about[key] for key in ABOUT_TRAINING if key in about},
-        {name.removeprefix(CHECKPOINT): found[name] for name in found if name.startswith(CHECKPOINT)},
-        unpack_contexts(found, layout, shape, encoder),
-        beam,
-        settings,
-        beam > 0 and settings.beam is not None and bool(settings.beam.recombine),
+        label_contexts=unpack_contexts(found, layout, shape, encoder),
+        beam=beam,
+        settings=settings,
+        recombine=beam > 0 and settings.beam is not None and bool(settings.beam.recombine),
+        **STORE.training(stored, found),
     )
 
 

@@ -137,7 +137,7 @@ def _in_as_many_passes(tried: Fitted, request: TrainRequest) -> TrainRequest:
     assert outcome.kept.dev is not None
     passes = counted(outcome.best_epoch, "pass", "passes")
     logger.info("%.2f on them after %s; now all sentences, in as many", 100 * outcome.kept.dev, passes)
-    return replace(request, settings=model.settings.replace(passes=outcome.best_epoch), measured=model.meta)
+    return replace(request, settings=model.settings.replace(passes=outcome.best_epoch), measured=model)
 
 
 # What is trained on: Python data, files, and files in shards, each at the scale that it needs. The arguments of `fit`.
