@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from palmette.data.text import TextSpec
     from palmette.data.treebank import Treebank
     from palmette.datasets.demo import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
+    from palmette.errors import DataError, ModelError, PalmetteError, TemplateError, UsageError
+    from palmette.estimators.base import load
     from palmette.estimators.check import check
     from palmette.estimators.classifier import Classifier
     from palmette.estimators.linear_classifier import LinearClassifier
@@ -44,6 +46,8 @@ _MODULES = {
     "data.text": ("TextSpec",),
     "data.treebank": ("Treebank",),
     "datasets.demo": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),
+    "errors": ("DataError", "ModelError", "PalmetteError", "TemplateError", "UsageError"),
+    "estimators.base": ("load",),
     "estimators.check": ("check",),
     "estimators.classifier": ("Classifier",),
     "lab.hmm": ("HMM",),
