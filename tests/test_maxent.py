@@ -187,7 +187,7 @@ def test_it_learns_and_is_saved(extra: str, tmp_path: Path) -> None:
     values = [row["figures"]["objective"] for row in tagger.training_log_]
     assert all(b <= a for a, b in pairwise(values))
     X, y = demo("test")
-    assert tagger.score(X, y) > 0.9
+    assert tagger.evaluate(X, y).accuracy > 0.9
     labels, scores = tagger.predict_scored(X)
     assert all(score <= NEAR for score in scores)  # they are log probabilities
     tagger.save(tmp_path / "m.palm")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
+    from palmette import metrics
     from palmette.connect.annotations.files import read_documents, write_documents
     from palmette.data.analysed import Candidate, ParsedSentence, TaggedSentence
     from palmette.data.convert import Conversion, convert_file, convert_labels
@@ -68,9 +69,11 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name == "__all__":
-        return ["__version__", *sorted([*_HOMES, *import_module(_LEARNERS).__all__])]
+        return ["__version__", "metrics", *sorted([*_HOMES, *import_module(_LEARNERS).__all__])]
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name == "metrics":
+        return import_module("palmette.metrics")
     if not name.startswith("_") and name in import_module(_LEARNERS).__all__:
         return getattr(import_module(_LEARNERS), name)
     raise AttributeError(f"module 'palmette' has no attribute {name!r}")

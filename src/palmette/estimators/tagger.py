@@ -251,11 +251,12 @@ class Tagger(TaggerOptions, Estimator):
         return self
 
     def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Sequence[float] | None = None) -> float:
-        """Token accuracy; sample_weight: a number per sentence that weighs its tokens."""
-        from palmette.structures.chain.gold import accuracy
+        """F1 of spans if the labels are spans, else token accuracy; `metric` decides otherwise. sample_weight: a number
+        per sentence that weighs its tokens and spans."""
+        from palmette.structures.chain.gold import main_score
 
         model = self._fitted()
-        return accuracy(model, items_of(model, X, y), sample_weight)
+        return main_score(model, items_of(model, X, y), self.metric, sample_weight)
 
     def evaluate(
         self, X: Corpus | Iterable[Any], y: Iterable[Any] | None = None, *, bias: dict[str, float] | None = None

@@ -13,7 +13,7 @@ from palmette.cli.classifier.common import (
     load_with_tagger,
     read_labelled,
 )
-from palmette.cli.command import ForceOptions, JsonOptions
+from palmette.cli.command import ConfigOptions, ForceOptions, JsonOptions
 from palmette.cli.output import exit_if_interrupted, report_training
 from palmette.data.text import TextSpec
 from palmette.errors import UsageError
@@ -32,7 +32,7 @@ FIXED = (
 )  # fmt: skip
 
 
-class TrainClassifier(ForceOptions, JsonOptions, LabelledCommand):
+class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand):
     """Train a classifier of sentences: it finds the latent structure that helps the decision most."""
 
     examples = ("classifier train train.tsv -o classifier.palm --dev dev.tsv",)

@@ -6,7 +6,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from palmette.cli.command import Command, ForceOptions, JsonOptions
+from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions
 from palmette.cli.common import text_spec
 from palmette.cli.compaction import MOST_LOSS
 from palmette.cli.output import exit_if_interrupted, report_training
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class TrainParser(ForceOptions, JsonOptions, Command):
+class TrainParser(ConfigOptions, ForceOptions, JsonOptions, Command):
     """Train a dependency parser from a treebank."""
 
     examples = ("parser train train.conllu -o parser.palm --dev dev.conllu",)
