@@ -51,10 +51,10 @@ def _is_text(node: ast.AST) -> bool:
 
 def _defaults() -> Iterator[str]:
     """Yield a line for each option of taggers, parsers and classifiers, and of the learners and searches they offer."""
+    from palmette.classification.options import LatentOptions
     from palmette.options.chain import ChainOptions
-    from palmette.options.latent import LatentOptions
     from palmette.options.spelling import variant_options
-    from palmette.options.tree import TreeOptions
+    from palmette.parsing.options import TreeOptions
 
     for owner in (ChainOptions, TreeOptions, LatentOptions):
         for option in owner.__options__.values():

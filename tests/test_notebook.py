@@ -29,10 +29,10 @@ from palmette import (
     Tagger,
     load_demo,
 )
+from palmette.classification.scores import binary_scores
 from palmette.data.analysed import Candidate, SentenceLabels, SentenceTree
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.attachment import score_trees
-from palmette.evaluation.binary import binary_scores
 from palmette.evaluation.comparison import CompareOptions, compare
 from palmette.evaluation.findings import CheckResult, FileCheck, Finding, Overlap
 from palmette.evaluation.rivals import SystemOutputs, class_rivals, label_rivals, tree_rivals

@@ -9,10 +9,10 @@ from typing import Any
 from palmette.data.analysed import ParsedSentence, SentenceTree, TaggedSentence
 from palmette.data.formats.conllu_light import DrawnTree
 from palmette.data.formats.labelling import NOT_CALIBRATED
+from palmette.parsing.drawing import draw_tree
+from palmette.parsing.drawing_svg import svg_of
 from palmette.reports.html import QUIET, Html, element, html, page, quiet
 from palmette.reports.sentence import aligned
-from palmette.reports.tree import draw_tree
-from palmette.reports.tree_svg import svg_of
 
 # Grounds of types, told apart on white and on black, also by those who see few colours; each has its line below.
 COLOURS = (

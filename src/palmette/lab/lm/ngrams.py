@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.errors import DataError, either
-from palmette.kernels.lm import sample as lm_sample
-from palmette.kernels.lm.sample import Source
-from palmette.kernels.lm.score import BEGIN, Grams, score_words
+from palmette.lab.kernels import sample as lm_sample
+from palmette.lab.kernels.sample import Source
+from palmette.lab.kernels.score import BEGIN, Grams, score_words
 
 # Conditions on sampled sentences, and the loop that meets them.
 #
