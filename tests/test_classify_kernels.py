@@ -24,7 +24,6 @@ from naive_classify import Twin, dot, is_wellformed, length, vote
 from strategies import few
 
 from palmette.classification.kernels import search as classify_search
-from palmette.classification.kernels.cache import add_new
 from palmette.classification.kernels.forms import (
     DECODED,
     N_COUNTS,
@@ -43,7 +42,7 @@ from palmette.classification.kernels.forms import (
     make_tally,
     make_workspace,
 )
-from palmette.classification.kernels.train import decide, train_latent
+from palmette.classification.kernels.train import add_new, decide, train_latent
 from palmette.classification.model import chunk_view, new_store, no_rival, packed, snapshot, with_capacity
 from palmette.classification.options import COMBINE, combine_number
 from palmette.data.convert import convert_labels

@@ -14,7 +14,6 @@ from strategies import few
 from test_classify_kernels import cases, twin_of
 
 from palmette import Classifier, load_grammaticality
-from palmette.classification.kernels.cache import add_new
 from palmette.classification.kernels.forms import (
     DECODED,
     SQUARED_LOSS,
@@ -31,7 +30,7 @@ from palmette.classification.kernels.forms import (
     make_tally,
     make_workspace,
 )
-from palmette.classification.kernels.train import decide, train_latent
+from palmette.classification.kernels.train import add_new, decide, train_latent
 from palmette.classification.model import ClassifierModel, new_store, no_rival, rival, snapshot, with_capacity
 from palmette.classification.options import combine_number
 from palmette.errors import DataError, UsageError

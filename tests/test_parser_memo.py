@@ -18,8 +18,7 @@ from palmette.kernels.core.types import F32
 from palmette.kernels.core.vector_rows import ROW_STEP, add_row
 from palmette.parsing import model
 from palmette.parsing.kernels import forms
-from palmette.parsing.kernels.rows import spread_lists
-from palmette.parsing.kernels.weights import lists_of
+from palmette.parsing.kernels.weights import lists_of, spread_lists
 
 orders = st.lists(st.integers(0, 99), min_size=15, max_size=15)
 

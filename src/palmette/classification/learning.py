@@ -17,7 +17,6 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from palmette.classification.kernels.cache import add_new
 from palmette.classification.kernels.forms import (
     CAPPED,
     DECODED,
@@ -38,7 +37,7 @@ from palmette.classification.kernels.forms import (
     make_tally,
     make_workspace,
 )
-from palmette.classification.kernels.train import decide, train_latent
+from palmette.classification.kernels.train import add_new, decide, train_latent
 from palmette.classification.model import (
     ClassifierModel,
     distance,

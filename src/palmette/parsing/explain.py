@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.treebank import NOTHING, Treebank
-from palmette.parsing.kernels.actions import add_start, same_arc
 from palmette.parsing.kernels.forms import (
     CELL,
     CHILD,
@@ -39,7 +38,7 @@ from palmette.parsing.kernels.forms import (
     make_memo,
 )
 from palmette.parsing.kernels.small import bucket_of, copy_small, find_small
-from palmette.parsing.kernels.state import feature_keys
+from palmette.parsing.kernels.state import add_start, feature_keys, same_arc
 from palmette.parsing.kernels.weights import find_key, list_length, list_start
 from palmette.parsing.model import ParserModel
 from palmette.parsing.templates import FIELDS, chosen_features

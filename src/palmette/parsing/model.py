@@ -32,10 +32,9 @@ from palmette.parsing.kernels.forms import (
     row_width,
 )
 from palmette.parsing.kernels.lists import forest, list_parses
-from palmette.parsing.kernels.rows import spread_lists
 from palmette.parsing.kernels.small import small_sizes, spread_small
 from palmette.parsing.kernels.train import parse
-from palmette.parsing.kernels.weights import CLASSES
+from palmette.parsing.kernels.weights import CLASSES, spread_lists
 from palmette.parsing.options import TreeSettings
 from palmette.parsing.templates import Templates, read_cells
 

@@ -20,7 +20,6 @@ from palmette.options.declare import OptionError
 from palmette.options.search import UPDATE_NUMBERS
 from palmette.options.spelling import spelt
 from palmette.options.training import available_cores
-from palmette.parsing.kernels.cutoff import allow_features, count_gold
 from palmette.parsing.kernels.forms import (
     LEFT,
     RIGHT,
@@ -32,6 +31,7 @@ from palmette.parsing.kernels.forms import (
     make_workspace,
     not_small,
 )
+from palmette.parsing.kernels.gold import allow_features, count_gold
 from palmette.parsing.kernels.train import (
     BAD,
     CLOCK,

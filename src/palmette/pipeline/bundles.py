@@ -1,4 +1,4 @@
-"""A model whose labels are bundles of parts, and how it is learnt; see pipeline/kernels/forms.py.
+"""A model whose labels are bundles of parts, and how it is learnt; see pipeline/kernels/bundles.py.
 
 Weights are on pairs of an attribute and a part, so that memory grows with what was seen together and not with labels
 times attributes, and labels that share parts learn from each other.
@@ -27,9 +27,14 @@ from palmette.features.resources import Resources
 from palmette.kernels.chain.forms import Active
 from palmette.kernels.core.table import FeatureIndex
 from palmette.kernels.encode.encode import HERE
-from palmette.pipeline.kernels.forms import Bundles, PartWeights, SmallWeights
-from palmette.pipeline.kernels.tag import list_bundles, tag_bundles
-from palmette.pipeline.kernels.train import train_bundles
+from palmette.pipeline.kernels.bundles import (
+    Bundles,
+    PartWeights,
+    SmallWeights,
+    list_bundles,
+    tag_bundles,
+    train_bundles,
+)
 from palmette.pipeline.known_words import SHORT
 from palmette.structures.chain.data import ONES, Collected
 from palmette.structures.chain.session_rooms import PLAIN, AttributeReader, CellReader, reader_for

@@ -39,7 +39,7 @@ from palmette.pipeline.bundles import (
     lists_of,
 )
 from palmette.pipeline.chains import corpus_of
-from palmette.pipeline.kernels.forms import Bundles
+from palmette.pipeline.kernels.bundles import Bundles
 from palmette.pipeline.known_words import SHORT, WordMemo, keys_of_cells, looked_up, lower, mixed
 from palmette.training.result import Progress
 

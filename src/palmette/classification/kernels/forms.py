@@ -164,7 +164,7 @@ class Tally(NamedTuple):
 
 @struct
 class Product(NamedTuple):
-    """Arrays for the exact joint search of one sentence (product.py), of size 0 if views are combined otherwise."""
+    """Arrays for the exact joint search of one sentence (search.py), of size 0 if views are combined otherwise."""
 
     state: I32_2D  # [R, K]   the state of each view for a role
     follow: F32_2D  # [K, W]  0 if a role can follow another, else -inf

@@ -7,7 +7,8 @@ rule (kernels/learning/coefficients.py) turns both scores into a step along the 
     loss = max(0, 1 - y w.f);  w += tau y f,  tau = loss / |f|^2
 
 A positive sentence gets one step per epoch. A negative one is decoded again until its score is below 0 (0 is an error)
-or the cap is reached. With fixed structures (the batch learners) no sentence is decoded.
+or the cap is reached. With fixed structures (the batch learners) no sentence is decoded; a
+store has each structure once.
 
 A batch of sentences goes in rounds: structures and steps of all its sentences are found with the same weights, on
 several threads (core/team.py); then the steps are made in the order of the sentences. Sentences that are to be decoded
@@ -303,3 +304,41 @@ def decide(
             for r in range(v.size.size):
                 for i in range(x.offset[s + 1] - lo):
                     states[r, lo + i] = workspace.path[r, i]
+
+
+# --- the store of fixed structures ---------------------------------------------------------------------------
+
+
+@part
+def _is_entry(store: Store, entry: int, states: np.ndarray, lo: int, n: int) -> bool:
+    at = store.start[entry]
+    for r in range(states.shape[0]):
+        for i in range(n):
+            if store.states[at + r * n + i] != states[r, lo + i]:
+                return False
+    return True
+
+
+@kernel
+def add_new(store: Store, states: I16_2D, offset: I64, sentences: I64) -> int:
+    """Add the structures states i16[R, N] of some sentences, except those that are already stored. Returns the
+    number of new ones. The store must be large enough for all."""
+    found = 0
+    for k in range(sentences.size):
+        s = sentences[k]
+        lo = offset[s]
+        n = offset[s + 1] - lo
+        entry = store.head[s]
+        while entry >= 0 and not _is_entry(store, entry, states, lo, n):
+            entry = store.link[entry]
+        if entry >= 0:
+            continue
+        new, at = store.size[0], store.size[1]
+        store.link[new], store.owner[new], store.start[new] = store.head[s], s, at
+        store.head[s] = new
+        for r in range(states.shape[0]):
+            for i in range(n):
+                store.states[at + r * n + i] = states[r, lo + i]
+        store.size[0], store.size[1] = new + 1, at + states.shape[0] * n
+        found += 1
+    return found

@@ -21,7 +21,7 @@ import numpy as np
 from palmette.kernels.core.compile import inline, part
 from palmette.parsing.kernels.forms import SHIFT, Derivations, Grammar, States, Weights, Workspace
 from palmette.parsing.kernels.search import score_actions
-from palmette.parsing.kernels.trace import stands_for
+from palmette.parsing.kernels.state import stands_for
 
 OWN = -1  # the edge of a subtree that the search made first; others are numbers of rivals
 

@@ -57,7 +57,7 @@ class Grammar(NamedTuple):
     reads_relations: bool  # whether any stack atom reads relations or variants
     variants: int = 1  # hidden variants of each arc: of arc a from 1 on, the actions 1 + (a - 1) * variants ...
     start_seed: int = 0  # of the random numbers that weights of variants start from,
-    start_size: float = 0.0  # and their size; see actions.py
+    start_size: float = 0.0  # and their size; see state.py
     chooses_root: bool = False  # whether some actions have the move ROOT
 
 
@@ -83,7 +83,7 @@ class Small(NamedTuple):
 
 @struct
 class Weights(NamedTuple):
-    """A feature owns a list of (action, weight), two entries on average; see weights.py, and rows.py for long ones."""
+    """A feature owns a list of (action, weight), two entries on average; see weights.py, also for long ones."""
 
     table: U64  # [2 * places]  key, then place of its list; adjacent, so that both cost one cache miss
     entry: I32  # [2 * capacity] action, then the bits of its weight

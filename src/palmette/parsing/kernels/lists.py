@@ -10,7 +10,7 @@ from palmette.parsing.kernels.forms import SHIFT, WORD, Grammar, SearchOptions, 
 from palmette.parsing.kernels.memo import forget
 from palmette.parsing.kernels.root import root_relation
 from palmette.parsing.kernels.search import score_actions, search_without_gold
-from palmette.parsing.kernels.trace import read_arcs, stands_for
+from palmette.parsing.kernels.state import read_arcs, stands_for
 
 
 @kernel

@@ -1,7 +1,7 @@
 """What a search has looked up already: the features of recent states, with their weights ready to be added.
 
 Seven of eight look-ups of a sentence repeat an earlier one, since the states of a beam are alike. A memo is a small
-table from the key of a feature to its weights. Long lists are rows of all actions (see rows.py), which are added as
+table from the key of a feature to its weights. Long lists are rows of all actions (see weights.py), which are added as
 vectors; short ones are copied, so that they lie together. Sums are the same as without a memo, number by number: a row
 adds 0 where its list has no entry.
 
@@ -18,9 +18,8 @@ from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.prefetch import fetch_item
 from palmette.kernels.core.vector_rows import add_row
 from palmette.parsing.kernels.forms import Memo, Weights
-from palmette.parsing.kernels.rows import find_row
 from palmette.parsing.kernels.small import bucket_of, copy_small, find_all_small
-from palmette.parsing.kernels.weights import add_list, find_key, list_length, list_start
+from palmette.parsing.kernels.weights import add_list, find_key, find_row, list_length, list_start
 
 _ROW = np.uint64(1 << 63)
 _ONE = np.uint64(1)

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import part
-from palmette.parsing.kernels.actions import variant_of
 from palmette.parsing.kernels.forms import ROOT, WORD, Changes, Grammar, Weights, Words, Workspace
 from palmette.parsing.kernels.search import score_actions
+from palmette.parsing.kernels.state import variant_of
 from palmette.parsing.kernels.update import add_step
 
 

@@ -20,7 +20,6 @@ import numpy as np
 from palmette.kernels.core.compile import part
 from palmette.kernels.core.prefetch import fetch_item
 from palmette.kernels.learning.violation import stops
-from palmette.parsing.kernels.actions import add_start, same_arc
 from palmette.parsing.kernels.forms import (
     POPPED,
     ROOT,
@@ -35,7 +34,17 @@ from palmette.parsing.kernels.forms import (
     Workspace,
 )
 from palmette.parsing.kernels.memo import add_features
-from palmette.parsing.kernels.state import depth, feature_keys, read_atoms, reduced, shifted, sign, start
+from palmette.parsing.kernels.state import (
+    add_start,
+    depth,
+    feature_keys,
+    read_atoms,
+    reduced,
+    same_arc,
+    shifted,
+    sign,
+    start,
+)
 from palmette.parsing.kernels.weights import add_list, find_key, list_start
 
 

@@ -22,8 +22,7 @@ from palmette.kernels.core.prefetch import fetch_item
 from palmette.kernels.core.types import F32, I32, I64, U8, U64
 from palmette.kernels.core.vector_rows import SHORTS, find_short
 from palmette.parsing.kernels.forms import Memo, Small
-from palmette.parsing.kernels.rows import place_in, table_for
-from palmette.parsing.kernels.weights import list_length, list_start
+from palmette.parsing.kernels.weights import list_length, list_start, place_in, table_for
 
 BUCKET = 16  # features, on average
 MOST = 255  # features of a bucket
@@ -148,7 +147,7 @@ def copy_small(memo: Memo, small: Small, place: np.uint64) -> np.uint64:
     return np.uint64(begin) | np.uint64(length) << _40
 
 
-# --- all lists --------------------------------------------------------------------------------------------------
+# --- all lists -----------------------------------------------------------------------------------------------
 
 
 @part
@@ -168,7 +167,7 @@ def _n_long(small: Small, least: int) -> int:
 
 @kernel
 def spread_small(small: Small, width: int, least: int) -> tuple[F32, U64]:
-    """(rows f32[R * width], table of long lists); least: entries of a long list. See rows.py."""
+    """(rows f32[R * width], table of long lists); least: entries of a long list. See weights.py."""
     found, lists, action_bytes = _n_long(small, least), small.lists, small.action_bytes
     rows, long = np.zeros(found * width, np.float32), table_for(found)
     row = 0
@@ -226,7 +225,7 @@ def small_sizes(small: Small, actions: int) -> tuple[int, int]:
     return int(features), int(weights)
 
 
-# --- making them ------------------------------------------------------------------------------------------------
+# --- making them ---------------------------------------------------------------------------------------------
 
 
 @part

@@ -1,4 +1,5 @@
-"""Arc-standard states: transitions between them, and the atoms that templates read.
+"""Arc-standard states: transitions between them, the atoms that templates read, hidden variants of arcs, and the
+derivation of a state.
 
     SHIFT    push the next word
     LEFT r   the top takes the second as its dependant with relation r:   s1 <-r- s0
@@ -6,6 +7,11 @@
 
 The stack is a linked list of states: the second of a state is the top of its left state. With merging a state
 represents several ones that no template distinguishes, and its base has a list of the left states.
+
+With k hidden variants arc a has the actions 1 + (a - 1) k, ..., a k, which make the same arc; the shift, action 0, has
+none. Weights of variants would stay alike if they started alike, so those of the features of the first template start
+at random numbers within [-size, size], given by a hash of seed, feature and action: they need no memory, and features
+that never move are not stored. All other weights start at zero.
 """
 
 from __future__ import annotations
@@ -13,7 +19,6 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import inline, part
-from palmette.parsing.kernels.actions import variant_of
 from palmette.parsing.kernels.forms import (
     BEGIN,
     CELL,
@@ -32,6 +37,7 @@ from palmette.parsing.kernels.forms import (
     RIGHT_SET,
     RIGHT_VALENCY,
     S2,
+    SHIFT,
     VARIANT,
     WORD,
     Grammar,
@@ -193,3 +199,84 @@ def feature_keys(g: Grammar, row: np.ndarray, keys: np.ndarray) -> None:
 def depth(z: States, x: int) -> int:
     """The number of words on the stack: each reduction removes one."""
     return 2 * z.front[x] - z.step[x]
+
+
+# --- hidden variants -----------------------------------------------------------------------------------------
+
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_40 = np.uint64(40)
+_UNIT = 1.0 / (1 << 23)
+
+
+@inline
+def variant_of(g: Grammar, action: int) -> np.int64:
+    """The variant of an arc, from 0."""
+    return (np.int64(action) - 1) % g.variants
+
+
+@inline
+def same_arc(g: Grammar, one: int, other: int) -> bool:
+    """Whether two actions are the same but for their variants."""
+    return one == other or (one > 0 and other > 0 and (one - 1) // g.variants == (other - 1) // g.variants)
+
+
+@part
+def add_start(g: Grammar, key: np.uint64, out: np.ndarray) -> None:
+    """out[action] += the number that the weight of (feature, action) starts from, for each arc."""
+    seeded = (key ^ np.uint64(g.start_seed + 1) * _MIX) * _ODD
+    for a in range(1, g.move.size):
+        h = (seeded ^ np.uint64(a)) * _MIX
+        h = (h ^ (h >> _32)) * _ODD
+        out[a] += np.float32(g.start_size * ((h >> _40) * _UNIT - 1.0))
+
+
+# --- the derivation of a state -------------------------------------------------------------------------------
+
+
+@part
+def read_arcs(z: States, g: Grammar, x: int, heads: np.ndarray, relations: np.ndarray, waiting: np.ndarray) -> None:
+    """Write the arcs below the top of state x to heads i32[n] (from 0) and relations i32[n]; others are unchanged."""
+    waiting[0], size = x, 1
+    while size > 0:
+        size -= 1
+        y = waiting[size]
+        if z.action[y] > SHIFT:
+            p, q = z.under[y], z.over[y]
+            s1, s0 = z.node[p, WORD], z.node[q, WORD]
+            if g.move[z.action[y]] == LEFT:
+                heads[s1], relations[s1] = s0, g.relation[z.action[y]]
+            else:
+                heads[s0], relations[s0] = s1, g.relation[z.action[y]]
+            waiting[size], waiting[size + 1] = p, q
+            size += 2
+
+
+@part
+def trace(z: States, x: int, states: np.ndarray, actions: np.ndarray, waiting: np.ndarray) -> None:
+    """Fill states and actions i32[steps]: the state before each step of the best derivation of x, and its action. Each
+    state stores its step, so that the order of the traversal does not matter."""
+    top = x
+    while top >= 0:
+        waiting[0], size = top, 1
+        while size > 0:
+            size -= 1
+            y = waiting[size]
+            if z.action[y] > SHIFT:
+                p, q = z.under[y], z.over[y]
+                states[z.step[q]], actions[z.step[q]] = q, z.action[y]
+                states[z.step[p]], actions[z.step[p]] = p, SHIFT
+                waiting[size], waiting[size + 1] = p, q
+                size += 2
+        top = z.left[top]
+        if top >= 0:
+            states[z.step[top]], actions[z.step[top]] = top, SHIFT
+
+
+@part
+def stands_for(g: Grammar, made: int, action: int) -> bool:
+    """Whether a derivation step represents an action: its own; and if no template reads relations, all arcs of its
+    direction, since the search keeps only the best of them."""
+    if g.reads_relations or made == SHIFT:
+        return action == made
+    return g.move[action] == g.move[made]

@@ -19,7 +19,7 @@ from palmette.parsing.kernels.gold import force_gold, make_gold, oracle
 from palmette.parsing.kernels.memo import forget
 from palmette.parsing.kernels.root import learn_root, root_relation
 from palmette.parsing.kernels.search import begin_search, search, search_without_gold
-from palmette.parsing.kernels.trace import read_arcs
+from palmette.parsing.kernels.state import read_arcs
 from palmette.parsing.kernels.update import NOTHING, lacking, learn, make_changes
 
 UNKNOWN = -2

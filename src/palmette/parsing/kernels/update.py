@@ -22,7 +22,6 @@ from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.prefetch import fetch_item
 from palmette.kernels.learning.coefficients import asks_for_costs, asks_for_products, coefficients
 from palmette.kernels.learning.rule import Rule
-from palmette.parsing.kernels.actions import same_arc
 from palmette.parsing.kernels.derivations import list_derivations, read_derivation
 from palmette.parsing.kernels.forms import (
     Beam,
@@ -35,8 +34,7 @@ from palmette.parsing.kernels.forms import (
     Weights,
     Workspace,
 )
-from palmette.parsing.kernels.state import feature_key
-from palmette.parsing.kernels.trace import trace
+from palmette.parsing.kernels.state import feature_key, same_arc, trace
 from palmette.parsing.kernels.weights import change, entry_for, has_weights, is_full
 
 NOTHING, PLACES, CAPACITY = 0, 1, 2  # results of `lacking`
