@@ -15,7 +15,7 @@ from palmette.data.text import TextSpec
 from palmette.errors import DataError, UsageError, counted
 from palmette.options.declare import option
 from palmette.options.search import MOST_BEAM
-from palmette.parsing.commands.common import DrawingOptions, chosen_sentences, show_trees
+from palmette.parsing.commands import DrawingOptions, chosen_sentences, show_trees
 from palmette.pipeline.options import (
     GOLD_INPUTS,
     INPUTS,
