@@ -2,8 +2,8 @@
 
 A record keeps a digest of what decides its figures: the compiled code (the folders `kernels`, without what builds and
 finds it) and the features (`features/`), both as the set of their top-level statements, and the defaults of all
-options. A statement counts as a syntax tree without comments, docstrings and imports, so that files may move and merge
-without a record growing old. So may the Python around them; `python -m bench against REVISION` measures what that costs.
+options. A statement is a syntax tree without comments, docstrings and imports, so that files may move and merge without
+a record growing old. The Python around them may move too; `python -m bench against REVISION` measures what that costs.
 
 `recheck.json` names the records of earlier code that are kept, with the digest of today's code and the reason: that
 they were looked at and are still true, or that they were not run again; for
