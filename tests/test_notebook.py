@@ -29,11 +29,11 @@ from palmette import (
     Tagger,
     load_demo,
 )
+from palmette.classification.scores import binary_scores
 from palmette.cli import main
 from palmette.data.analysed import Candidate, SentenceLabels, SentenceTree
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.attachment import score_trees
-from palmette.evaluation.binary import binary_scores
 from palmette.evaluation.comparison import CompareOptions, compare
 from palmette.evaluation.findings import CheckResult, FileCheck, Finding, Overlap
 from palmette.evaluation.rivals import SystemOutputs, class_rivals, label_rivals, tree_rivals
@@ -156,9 +156,9 @@ def test_a_tree_as_picture_and_as_text() -> None:
     assert ParsedSentence(words=["a"], trees=[SentenceTree([0], ["root"])]).as_dict()["trees"][0]["heads"] == [0]
 
 
-@pytest.mark.parametrize("name", ["tree", "trellis"])
-def test_the_style_of_a_picture_is_its_own(name: str) -> None:
-    module = importlib.import_module(f"palmette.reports.{name}_svg")
+@pytest.mark.parametrize(("name", "place"), [("tree", "parsing.drawing"), ("trellis", "reports.trellis_svg")])
+def test_the_style_of_a_picture_is_its_own(name: str, place: str) -> None:
+    module = importlib.import_module(f"palmette.{place}")
     rules = re.findall(r"([^{}]+)\{[^{}]*\}", re.sub(r"@media[^{]*\{", "", module._STYLE))
     assert len(rules) > 8
     for selectors in rules:
