@@ -25,7 +25,7 @@ from palmette.errors import ModelError, UsageError
 from palmette.estimators.parser import Parser
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.types import I64, U8
-from palmette.kernels.core.vector_rows import SHORTS, find_short
+from palmette.kernels.core.vector import SHORTS, find_short
 from palmette.kernels.learning.violation import STANDARD
 from palmette.kernels.tree.forms import SearchOptions, Small, Weights, make_workspace
 from palmette.kernels.tree.small import small_lists, small_sizes, spread_small

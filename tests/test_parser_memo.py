@@ -15,7 +15,7 @@ from strategies import few
 
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.types import F32
-from palmette.kernels.core.vector_rows import ROW_STEP, add_row
+from palmette.kernels.core.vector import ROW_STEP, add_row
 from palmette.kernels.tree import forms
 from palmette.kernels.tree.rows import spread_lists
 from palmette.kernels.tree.weights import lists_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from palmette.kernels.core.compile import kernel
-from palmette.kernels.core.vector_descent import FLOOR, adapt_row
+from palmette.kernels.core.vector_sums import FLOOR, adapt_row
 
 pytestmark = pytest.mark.jit
 

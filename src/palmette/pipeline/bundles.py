@@ -28,7 +28,7 @@ from palmette.kernels.bundle.forms import Bundles, PartWeights, SmallWeights
 from palmette.kernels.bundle.tag import list_bundles, tag_bundles
 from palmette.kernels.bundle.train import train_bundles
 from palmette.kernels.chain.forms import Active
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex
 from palmette.kernels.encode.encode import HERE
 from palmette.pipeline.known_words import SHORT
 from palmette.structures.chain.data import ONES, Collected

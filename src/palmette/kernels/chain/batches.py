@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, longest_of
-from palmette.kernels.chain.lists import is_growing, places_needed
-from palmette.kernels.chain.ngrams import all_agree
+from palmette.kernels.chain.weights import all_agree, is_growing, places_needed
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.team import Share, Team, longest_first
 from palmette.kernels.core.types import F64, F64_2D, I32_3D, I64, struct
 
 # What was found for a sentence: nothing to learn, an update, no allowed path that agrees with its labels
 RIGHT, UPDATE, NO_PATH = 0, 1, 2
-# Places in the counts of a call: the clock; examples done, updates, wrong tokens, sentences without an allowed path; of
-# beams updates that were no violation and the sum of the relative positions of their cuts; the sum of the objective
+# Places in the counts of a call: the clock; examples done, updates, wrong tokens, sentences without an allowed path;
+# of beams updates that were no violation and the sum of the relative positions of their cuts; the sum of the
+# objective
 CLOCK, DONE, UPDATES, WRONG, INFEASIBLE, BAD, CUTS, OBJECTIVE, N_COUNTS = range(9)
 
 

@@ -13,7 +13,7 @@ a given end is known without search. A path is stored as the token where it bran
 last token to the first; before that token it is the best one. When it is popped from the queue, every other choice at
 every token before that one becomes a candidate with its exact score. No path is listed twice, and the first one is that
 of Viterbi. At most `cap` paths are popped, so a queue of the best `cap` candidates is enough: memory is O(cap + n).
-(astar.py uses the same method for short lists. Here thousands may be popped: the sorted list is replaced by a heap, and
+(kbest.py uses the same method for short lists. Here thousands may be popped: the sorted list is replaced by a heap, and
 paths are reconstructed instead of stored.)
 
 Label sequences are identified by a 64-bit hash. If two have the same, the second counts as not listed, and its
@@ -26,13 +26,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.choices import choices_at
 from palmette.kernels.chain.forms import Chain, Data, Trellis
-from palmette.kernels.chain.forward import Sums, log_partition, make_sum_workspace, scored
+from palmette.kernels.chain.forward_backward import Sums, log_partition, make_sum_workspace, scored
+from palmette.kernels.chain.kbest import choices_at
 from palmette.kernels.chain.max_recursion import best_scores
 from palmette.kernels.core.compile import inline, kernel, part
-from palmette.kernels.core.hashing import mixed
-from palmette.kernels.core.table import ABSENT, find_or_add
+from palmette.kernels.core.hashing import ABSENT, find_or_add, mixed
 from palmette.kernels.core.types import F32_2D, F64, F64_3D, I32, I64, U64, Bool, struct
 
 NEAR = 1e-9  # log probabilities that differ by less are a tie

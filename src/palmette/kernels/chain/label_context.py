@@ -8,37 +8,18 @@ without a row all weights are 0.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from palmette.kernels.chain.differences import Differences, entry_of
-from palmette.kernels.chain.forms import Active, Chain
-from palmette.kernels.chain.ngrams import layout_of
+from palmette.kernels.chain.forms import Active, Chain, LabelContextWeights
 from palmette.kernels.chain.update import add_tied_dense
+from palmette.kernels.chain.weights import layout_of
 from palmette.kernels.core.compile import inline, kernel, part
-from palmette.kernels.core.hashing import BASE, mixed
-from palmette.kernels.core.table import ABSENT, find, find_or_add
-from palmette.kernels.core.types import F32_2D, F64_2D, I32, I64, U64
+from palmette.kernels.core.hashing import ABSENT, BASE, find, find_or_add, mixed
+from palmette.kernels.core.types import I32, I64, U64
 
 LABEL_BITS = 15  # of a label in a code of up to four; 0 is the start of the sentence
 SPREAD = np.uint64(0xD6E8FEB86659FD93)
-
-
-class LabelContextWeights(NamedTuple):
-    """Rows for pairs of an attribute and a code of labels. T templates, A attributes."""
-
-    template: I32  # [A]     of an attribute
-    first: I64  # [T+1]
-    back: I32  # []          the labels that template t reads, first[t]..first[t+1]: 1 is the one before
-    keys: U64  # [size]      a table of rows, see kernels/core/table.py
-    numbers: I32  # [size]
-    used: I64  # [1]         allocated rows
-    owner: I32  # [R]        the attribute of a row
-    code: I64  # [R]         the labels of a row
-    w: F32_2D  # [R, W]
-    a: F64_2D  # [R, W]         as in FeatureWeights; of no rows when tagging
-    state: F32_2D  # [R, W]     as in FeatureWeights; f32[0, 0] unless a learner keeps it
 
 
 @inline
@@ -117,7 +98,7 @@ def add_weighted_contexts(
     m: Chain, p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, factors: np.ndarray,
     nothing: float, c: float,
 ) -> None:  # fmt: skip
-    """The part of `add_weighted_prefixes` (see blend.py) of templates that read earlier labels. The rows must be
+    """The part of `add_weighted_prefixes` (update.py) of templates that read earlier labels. The rows must be
     allocated (`has_capacity`)."""
     if y.ptr.size == 0:
         return
@@ -158,7 +139,7 @@ def add_context_differences(
     m: Chain, p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, d: Differences, adaptive: bool
 ) -> None:
     """The part of `add_differences` (see differences.py) of templates that read earlier labels. adaptive: keys name the
-    rows of weights, which are allocated here (see adaptive.py)."""
+    rows of weights, which are allocated here (see differences.py)."""
     if y.ptr.size == 0:
         return
     reach, K, label_of, has_ties = reach_of(p), paths.shape[0], m.label_of, m.tied_update > 0.0

@@ -39,11 +39,10 @@ from palmette.kernels.chain.gradient import (
     make_likelihood_workspace,
     sentence_likelihood,
 )
-from palmette.kernels.chain.ngrams import pairs_of, singles_of, triples_of
-from palmette.kernels.chain.own_rows import give_rows
 from palmette.kernels.chain.score import gather_for
-from palmette.kernels.core.aligned import aligned_zeros
+from palmette.kernels.chain.weights import give_rows, pairs_of, singles_of, triples_of
 from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.prefetch import fetch_to_change
 from palmette.kernels.core.team import (
     FIND,
     Share,
@@ -59,8 +58,8 @@ from palmette.kernels.core.team import (
     serial_share,
     share_of,
 )
-from palmette.kernels.core.types import F32, F64, I64, Bool_2D, struct
-from palmette.kernels.core.vector_descent import FLOOR, adapt_row, fetch_to_change
+from palmette.kernels.core.types import F32, F64, I64, Bool_2D, aligned_zeros, struct
+from palmette.kernels.core.vector_sums import FLOOR, adapt_row
 
 AHEAD = 8  # rows that are fetched before their turn
 

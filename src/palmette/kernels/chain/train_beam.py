@@ -5,7 +5,7 @@ After a correct guess the candidates are the last beam. After a wrong one both s
 kernels/learning/violation.py) and the candidates are the beam after that step: prefixes as long as gold's, which are
 treated like whole paths. (Gold that is recombined with a better prefix has left the beam.) The perceptron uses the best
 of them. An update is bad if gold scores more than the best prefix: it fixes no violation, and the convergence proof
-does not hold for it. If labels have several states, gold is found by forced decoding (forced.py).
+does not hold for it. If labels have several states, gold is found by forced decoding (beam.py).
 
 Sentences of a batch are searched with the same weights, by all threads of a team (batches.py). Updates after which the
 search goes on, and adaptive rules, have batches of one sentence.
@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.adaptive import apply_differences, clear, scaled_products
 from palmette.kernels.chain.batches import (
     BAD,
     CLOCK,
@@ -36,24 +35,26 @@ from palmette.kernels.chain.beam import (
     BeamData,
     BeamWeights,
     BeamWorkspace,
+    force_gold,
     is_allowed,
     make_beam_workspace,
     restart_from_gold,
     search,
     trace,
+    trace_gold,
 )
-from palmette.kernels.chain.blend import Sums, add_weighted_prefixes, make_sums, nothing_of
-from palmette.kernels.chain.candidates import PathList, drop_candidates, make_path_list
-from palmette.kernels.chain.costs import Chunks, augment
+from palmette.kernels.chain.candidates import Chunks, PathList, augment, drop_candidates, make_path_list
 from palmette.kernels.chain.differences import (
     Differences,
     add_differences,
+    apply_differences,
+    clear,
     entries,
     make_differences,
     products,
+    scaled_products,
     with_capacity,
 )
-from palmette.kernels.chain.forced import force_gold, trace_gold
 from palmette.kernels.chain.forms import Data
 from palmette.kernels.chain.label_context import (
     add_context_differences,
@@ -62,6 +63,7 @@ from palmette.kernels.chain.label_context import (
     has_capacity,
 )
 from palmette.kernels.chain.score import score_states
+from palmette.kernels.chain.update import Sums, add_weighted_prefixes, make_sums, nothing_of
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.team import (
     FIND,

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1]
-_IMPORT = re.compile(rf"^from {re.escape(__name__.removesuffix('.core.sources'))}\.([\w.]+) import", re.MULTILINE)
+_IMPORT = re.compile(rf"^ *from {re.escape(__name__.removesuffix('.core.sources'))}\.([\w.]+) import", re.MULTILINE)
 
 
 @cache

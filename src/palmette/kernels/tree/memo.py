@@ -16,7 +16,7 @@ import numpy as np
 
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.prefetch import fetch_item
-from palmette.kernels.core.vector_rows import add_row
+from palmette.kernels.core.vector import add_row
 from palmette.kernels.tree.forms import Memo, Weights
 from palmette.kernels.tree.rows import find_row
 from palmette.kernels.tree.small import bucket_of, copy_small, find_all_small

@@ -46,7 +46,7 @@ class Scoring:
 
     def log_partitions(self, data: Data, restricted: bool) -> np.ndarray:
         """log Z of each sentence f64[S]: of all paths, or of those that the label mask allows."""
-        from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
+        from palmette.kernels.chain.forward_backward import log_partitions, make_sum_workspace
 
         log_z = np.zeros(data.offset.size - 1)
         log_partitions(self.chain, data, make_sum_workspace(self.chain, data), log_z, restricted)
@@ -54,8 +54,8 @@ class Scoring:
 
     def most_probable(self, data: Data, restricted: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The label with the largest posterior of each token i32[N], that posterior f64[N], and log Z f64[S]."""
-        from palmette.kernels.chain.forward import make_sum_workspace
-        from palmette.kernels.chain.marginals import decode_marginal
+        from palmette.kernels.chain.forward_backward import make_sum_workspace
+        from palmette.kernels.chain.posteriors import decode_marginal
 
         labels, confidence, log_z = _results(data)
         workspace = make_sum_workspace(self.chain, data, both=True)
@@ -84,7 +84,7 @@ class Scoring:
 
     def prepared_partitions(self, data: Data, log_z: np.ndarray) -> Callable[[], None]:
         """A call that writes log Z of the allowed paths f64[S], likewise."""
-        from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
+        from palmette.kernels.chain.forward_backward import log_partitions, make_sum_workspace
 
         return prepared(log_partitions, self.chain, data, make_sum_workspace(self.chain, data), log_z, True)
 

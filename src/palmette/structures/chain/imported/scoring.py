@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from palmette.kernels.chain.double import DoubleWeights, decode_double, make_double_trellis
-from palmette.kernels.chain.double_sums import (
+from palmette.kernels.chain.double import (
+    DoubleWeights,
+    decode_double,
     decode_marginal_double,
     decode_nbest_double,
     log_partitions_double,
     make_double_lists,
     make_double_posteriors,
     make_double_sums,
+    make_double_trellis,
     posteriors_double,
 )
 from palmette.kernels.chain.forms import Chain, Data
