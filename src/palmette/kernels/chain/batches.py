@@ -37,6 +37,14 @@ class Batch(NamedTuple):
     objective: F64  # [B]  of likelihoods; of beams: whether the update was no violation
 
 
+class Example(NamedTuple):
+    """A sentence whose update is to be found."""
+
+    sentence: np.int64  # in the corpus
+    place: np.int64  # in the batch
+    clock: float
+
+
 def make_batch(size: int, x: Data, K: int = 1) -> Batch:
     """For up to `size` of the sentences of a corpus, each with K candidates."""
     found, fresh, length, outcome, missed = (np.zeros(size, np.int64) for _ in range(5))

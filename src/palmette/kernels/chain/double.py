@@ -19,7 +19,7 @@ import numpy as np
 
 from palmette.kernels.chain.forms import Active, Chain, Data, Trellis, longest_of
 from palmette.kernels.chain.forward_backward import Sums, exp_edges, log_partition, make_sums, marginals
-from palmette.kernels.chain.kbest import Candidates, list_paths, make_candidates
+from palmette.kernels.chain.kbest import BestSequences, Candidates, list_paths, make_candidates
 from palmette.kernels.chain.max_recursion import best_scores
 from palmette.kernels.chain.posteriors import (
     Marks,
@@ -32,7 +32,7 @@ from palmette.kernels.chain.posteriors import (
 )
 from palmette.kernels.chain.score import restrict
 from palmette.kernels.core.compile import inline, kernel, part
-from palmette.kernels.core.types import F64, F64_2D, F64_3D, F64_4D, I32, I32_2D, I64, aligned_zeros, struct
+from palmette.kernels.core.types import F64, F64_2D, F64_3D, F64_4D, I32, I64, aligned_zeros, struct
 
 
 @struct
@@ -325,13 +325,13 @@ def _list_sentence(
 
 @kernel
 def decode_nbest_double(
-    m: Chain, w: DoubleWeights, x: Data, workspace: DoubleLists, sentences: I64, out: I32_2D, scores: F64_2D,
-    probability: F64_2D, found: I64, restricted: bool,
+    m: Chain, w: DoubleWeights, x: Data, workspace: DoubleLists, first: int, last: int, out: BestSequences,
+    restricted: bool,
 ) -> None:  # fmt: skip
-    """As `decode_nbest` (nbest.py), for the sentences from sentences[0] to sentences[1]."""
-    first = sentences[0]
-    for s in range(first, sentences[1]):
+    """As `decode_nbest` (nbest.py)."""
+    labels, scores, probability, found = out
+    for s in range(first, last):
         n = _scored(workspace.sums, m, w, x, s, restricted, s == first)
         lo, k = x.offset[s] - x.offset[first], s - first
         own = probability[k] if probability.shape[0] > 0 else probability.reshape(-1)
-        found[k] = _list_sentence(workspace, m, n, out[:, lo : lo + n], scores[k], own)
+        found[k] = _list_sentence(workspace, m, n, labels[:, lo : lo + n], scores[k], own)

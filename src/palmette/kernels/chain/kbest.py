@@ -27,7 +27,7 @@ import numpy as np
 from palmette.kernels.chain.forms import Chain, Trellis
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import inline, part
-from palmette.kernels.core.types import F64, I64
+from palmette.kernels.core.types import F64, F64_2D, I32_2D, I64, struct
 
 # --- choices at a token ----------------------------------------------------------------------------------------
 # Scores of the states of a token given the states after it, from a searched trellis.
@@ -85,6 +85,16 @@ def choices_at(
 
 
 # --- the search ------------------------------------------------------------------------------------------------
+
+
+@struct
+class BestSequences(NamedTuple):
+    """The best label sequences of some sentences: at most K of each, best first."""
+
+    labels: I32_2D  # [K, tokens of the sentences]
+    scores: F64_2D  # [sentences, K]
+    probability: F64_2D  # [sentences, K]; of size 0: not computed
+    found: I64  # [sentences]  how many a sentence has
 
 
 class Candidates(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 
 from palmette.kernels.chain.differences import Differences, entry_of
 from palmette.kernels.chain.forms import Active, Chain, LabelContextWeights
-from palmette.kernels.chain.update import add_tied_dense
+from palmette.kernels.chain.update import WeightedPaths, add_tied_dense
 from palmette.kernels.chain.weights import layout_of
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import ABSENT, BASE, find, find_or_add, mixed
@@ -95,18 +95,18 @@ def row_for(p: LabelContextWeights, attribute: int, code: int) -> int:
 
 @part
 def add_weighted_contexts(
-    m: Chain, p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, factors: np.ndarray,
-    nothing: float, c: float,
-) -> None:  # fmt: skip
-    """The part of `add_weighted_prefixes` (update.py) of templates that read earlier labels. The rows must be
-    allocated (`has_capacity`)."""
+    m: Chain, p: LabelContextWeights, y: Active, lo: int, by: WeightedPaths, nothing: float
+) -> None:
+    """The part of `add_weighted_paths` (update.py) of templates that read earlier labels. The rows must be allocated
+    (`has_capacity`)."""
     if y.ptr.size == 0:
         return
+    paths, factors, length, c = by
     template, first, back, label_of, q = p.template, p.first, p.back, m.label_of, layout_of(m)
     w, a, ptr, att = p.w, p.a, y.ptr, y.att
     reach, K = reach_of(p), factors.size
     windows, codes, labels = np.empty((K, reach), np.int32), np.empty(K, np.int64), np.empty(K, np.int32)
-    for i in range(at):
+    for i in range(length):
         if _agree(paths, i, reach):
             continue
         for k in range(K):

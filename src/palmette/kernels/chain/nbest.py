@@ -24,12 +24,12 @@ import numpy as np
 from palmette.kernels.chain.exact import Workspace, log_sum_of_labels, make_search_workspace
 from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.forward_backward import Sums, edges_into, exp_edges, log_partition, make_sums
-from palmette.kernels.chain.kbest import Candidates, insert_candidate, list_paths, make_candidates
+from palmette.kernels.chain.kbest import BestSequences, Candidates, insert_candidate, list_paths, make_candidates
 from palmette.kernels.chain.max_recursion import best_scores
 from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import ABSENT
-from palmette.kernels.core.types import F64, F64_2D, F64_3D, I32_2D, I64, struct
+from palmette.kernels.core.types import F64, F64_3D, I64, struct
 
 
 class Ends(NamedTuple):
@@ -166,21 +166,19 @@ def make_list_workspace(m: Chain, x: Data, K: int) -> ListWorkspace:
 
 @kernel
 def decode_nbest(
-    m: Chain, x: Data, workspace: ListWorkspace, first: int, last: int, out: I32_2D, scores: F64_2D,
-    probability: F64_2D, found: I64, restricted: bool,
-) -> None:  # fmt: skip
-    """Write the best label sequences of the sentences first..last - 1, best first: labels to out i32[K, their tokens],
-    scores (of the best path with these labels) to scores f64[sentences, K], their number to found i64[sentences].
-    probability f64[sentences, K] is filled unless it is of size 0: the sum over all paths with these labels, with
-    `restricted` given the mask."""
+    m: Chain, x: Data, workspace: ListWorkspace, first: int, last: int, out: BestSequences, restricted: bool
+) -> None:
+    """Write the best label sequences of the sentences first..last - 1 to out. The score is that of the best path with
+    these labels, the probability the sum over all paths with them, with `restricted` given the mask."""
     T, w, search, r, ends = workspace
+    labels, scores, probability, found = out
     edges_made = False
     for s in range(first, last):
         n = score(T, m, x, s, s == first)
         if restricted:
             restrict(T, m, x, x.offset[s], n)
         lo = x.offset[s] - x.offset[first]
-        own = out[:, lo : lo + n]
+        own = labels[:, lo : lo + n]
         top = best_scores(T, m, n, w.V, search.D)
         found[s - first] = 0
         if top == -np.inf:

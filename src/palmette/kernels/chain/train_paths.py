@@ -17,6 +17,7 @@ from palmette.kernels.chain.batches import (
     RIGHT,
     UPDATE,
     Batch,
+    Example,
     applies_alone,
     begin_batch,
     count_batch,
@@ -36,7 +37,7 @@ from palmette.kernels.chain.differences import (
 )
 from palmette.kernels.chain.forms import Chain, Data, LabelContextWeights, Trellis, make_trellis, no_contexts
 from palmette.kernels.chain.score import score, score_changed_pairs
-from palmette.kernels.chain.update import Sums, add_path_difference, add_weighted_prefixes, make_sums
+from palmette.kernels.chain.update import Sums, WeightedPaths, add_path_difference, add_weighted_paths, make_sums
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.chain.weights import OwnRows
 from palmette.kernels.core.compile import kernel, part
@@ -94,14 +95,13 @@ def find_pair(T: Trellis, m: Chain, x: Data, s: int, changed: bool, batch: Batch
 
 @part
 def learn_pairs(
-    m: Chain, x: Data, learnt: np.ndarray, own: OwnRows, examples: np.ndarray, first: int, n: int, batch: Batch,
-    clock: float, share: Share,
-) -> None:  # fmt: skip
-    """Make the updates of the batch of n sentences that begins at examples[first]."""
-    for j in range(n):
+    m: Chain, x: Data, learnt: np.ndarray, own: OwnRows, examples: np.ndarray, batch: Batch, clock: float, share: Share
+) -> None:
+    """Make the updates of the sentences of a batch."""
+    for j in range(examples.size):
         if not is_due(batch, j, share):
             continue
-        s, gold, guess = examples[first + j], batch.paths[j, 0], batch.paths[j, 1]
+        s, gold, guess = examples[j], batch.paths[j, 0], batch.paths[j, 1]
         add_path_difference(m, x, s, gold, guess, float(x.weight[s]), clock + j, share, own)
         if share.number == 0 and learnt.size > 0 and m.order >= 1:
             length = x.offset[s + 1] - x.offset[s]
@@ -110,11 +110,11 @@ def learn_pairs(
 
 
 @part
-def score_changes(T: Trellis, m: Chain, x: Data, examples: np.ndarray, first: int, n: int, batch: Batch) -> None:
+def score_changes(T: Trellis, m: Chain, x: Data, examples: np.ndarray, batch: Batch) -> None:
     """Of thousands of edges a few have changed: score these again."""
-    for j in range(n):
+    for j in range(examples.size):
         if batch.outcome[j] == UPDATE:
-            s = examples[first + j]
+            s = examples[j]
             length = x.offset[s + 1] - x.offset[s]
             score_changed_pairs(T, m, length, batch.paths[j, 0])
             score_changed_pairs(T, m, length, batch.paths[j, 1])
@@ -174,10 +174,11 @@ def _find(
 
 @part
 def _find_listed(
-    w: PathWorkspace, m: Chain, x: Data, s: int, changed: bool, rule: Rule, chunks: Chunks, batch: Batch, j: int,
-    table: Differences, clock: float,
+    w: PathWorkspace, m: Chain, x: Data, example: Example, changed: bool, rule: Rule, chunks: Chunks, batch: Batch,
+    table: Differences,
 ) -> Differences:  # fmt: skip
-    """The update of a sentence by its listed paths: place j of the batch. Returns the table."""
+    """The update of a sentence by its listed paths. Returns the table."""
+    s, j, clock = example
     own, coefficient = PathList(batch.paths[j], w.paths.numbers, w.paths.search), w.paths.numbers.coefficient
     score(w.trellis, m, x, s, changed)
     outcome, found, missed, table = _find(w, m, x, s, rule, chunks, own, table, clock)
@@ -193,32 +194,30 @@ def _find_listed(
 
 @part
 def _learn(
-    w: PathWorkspace, m: Chain, x: Data, examples: np.ndarray, first: int, n: int, batch: Batch, clock: float,
-    two: bool, share: Share,
-) -> None:  # fmt: skip
-    """Make the updates of the batch of n sentences that begins at examples[first]."""
+    w: PathWorkspace, m: Chain, x: Data, examples: np.ndarray, batch: Batch, clock: float, two: bool, share: Share
+) -> None:
+    """Make the updates of the sentences of a batch."""
     if two:
-        learn_pairs(m, x, w.learnt, w.sums.own, examples, first, n, batch, clock, share)
+        learn_pairs(m, x, w.learnt, w.sums.own, examples, batch, clock, share)
         return
-    for j in range(n):
+    for j in range(examples.size):
         if is_due(batch, j, share):
-            s, listed = examples[first + j], batch.found[j] + 1
-            paths, factors = batch.paths[j, :listed], batch.factors[j, :listed]
-            add_weighted_prefixes(
-                m, x, s, paths, factors, x.offset[s + 1] - x.offset[s], clock + j, w.sums, share
-            )  # fmt: skip
+            s, listed = examples[j], batch.found[j] + 1
+            length = x.offset[s + 1] - x.offset[s]
+            paths = WeightedPaths(batch.paths[j, :listed], batch.factors[j, :listed], length, clock + j)
+            add_weighted_paths(m, x, s, paths, w.sums, share)
 
 
 @part
 def _learn_adaptively(
-    w: PathWorkspace, m: Chain, x: Data, examples: np.ndarray, first: int, n: int, batch: Batch, clock: float,
-    rule: Rule, table: Differences,
+    w: PathWorkspace, m: Chain, x: Data, examples: np.ndarray, batch: Batch, clock: float, rule: Rule,
+    table: Differences,
 ) -> Differences:  # fmt: skip
     """Make the updates of a batch by an adaptive rule, whose steps depend on the updates before. The table of a batch
     of one sentence is filled."""
-    for j in range(n):
+    for j in range(examples.size):
         if batch.outcome[j] == UPDATE:
-            s, listed = examples[first + j], batch.found[j] + 1
+            s, listed = examples[j], batch.found[j] + 1
             if batch.outcome.size > 1:
                 table = differences_of(m, x, s, batch.paths[j, :listed], table)
                 scaled_products(m, w.contexts, batch.found[j], table, w.paths.numbers.gram)
@@ -241,28 +240,28 @@ def train_paths(
         n = begin_batch(m.weights[0], x.features[0], x, examples, first, rule.candidates + 1, order)
         if n == 0:
             break
-        clock, taken = counts[CLOCK], claim(team)
+        now, clock, taken = examples[first : first + n], counts[CLOCK], claim(team)
         while taken < n:
             j = order[taken]
-            s = examples[first + j]
             if two:
-                find_pair(T, m, x, s, changed, batch, j)
+                find_pair(T, m, x, now[j], changed, batch, j)
             else:
-                table = _find_listed(workspace, m, x, s, changed, rule, chunks, batch, j, table, clock + j)
+                example = Example(now[j], j, clock + j)
+                table = _find_listed(workspace, m, x, example, changed, rule, chunks, batch, table)
             changed = False
             taken = claim(team)
         if arrive(team, FIND):
             if adaptive:
-                table = _learn_adaptively(workspace, m, x, examples, first, n, batch, clock, rule, table)
+                table = _learn_adaptively(workspace, m, x, now, batch, clock, rule, table)
             else:
-                _learn(workspace, m, x, examples, first, n, batch, clock, two, serial_share(team, alone))
+                _learn(workspace, m, x, now, batch, clock, two, serial_share(team, alone))
             count_batch(batch, n, counts)
             release(team)
         if not alone:
-            _learn(workspace, m, x, examples, first, n, batch, clock, two, share_of(team, m.bias.size))
+            _learn(workspace, m, x, now, batch, clock, two, share_of(team, m.bias.size))
         if two and T.skips.top.size > 0:
             meet(team)
-            score_changes(T, m, x, examples, first, n, batch)
+            score_changes(T, m, x, now, batch)
         else:
             changed = changed or has_updates(batch, n)
         meet(team)  # before places of the batch are used again

@@ -35,7 +35,7 @@ from palmette.kernels.chain.weights import (
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.prefetch import fetch_to_write
 from palmette.kernels.core.team import Share, is_own, row_to_change
-from palmette.kernels.core.types import F64, I64
+from palmette.kernels.core.types import F64, I32_2D, I64
 from palmette.kernels.learning.rule import AROW, MIRA, PA, Rule
 
 
@@ -219,6 +219,15 @@ def make_sums(K: int, rule: Rule, x: Data) -> Sums:
     return Sums(places, np.empty(K), tied_places, np.empty(K), rule.kind in MARGIN_RULES, make_own_rows(x))
 
 
+class WeightedPaths(NamedTuple):
+    """What an update adds to the weights: sum of factors[k] * f(the first `length` tokens of paths[k])."""
+
+    paths: I32_2D  # [K, at least length]
+    factors: F64  # [K]  they sum to 0
+    length: np.int64
+    clock: float
+
+
 @inline
 def nothing_of(factors: np.ndarray, margins: bool) -> float:
     """The size up to which a sum of these coefficients, gold first, counts as cancelled."""
@@ -338,18 +347,16 @@ def _blend_transitions(
 
 
 @part
-def _blend_arity(
-    g: Ngrams, q: StateLayout, lo: int, n: int, at: int, paths: np.ndarray, factors: np.ndarray, c: float, sums: Sums,
-    share: Share,
-) -> None:  # fmt: skip
-    """The features of one arity that end at the first `at` tokens of a sentence of n tokens from lo on."""
+def _blend_arity(g: Ngrams, q: StateLayout, lo: int, n: int, by: WeightedPaths, sums: Sums, share: Share) -> None:
+    """The features of one arity, of a sentence of n tokens from lo on."""
+    paths, factors, length, c = by
     arity, H, W, has_ties = g.arity, q.H, q.W, q.tied_update > 0.0
     ptr, nothing = g.features.ptr, nothing_of(factors, sums.margins)
     bare, bare_sum = g.transitions.w, g.transitions.a
     flat, flat_sum = bare.reshape(-1), bare_sum.reshape(-1)
     seen, moves = g.weights.first.size > 0, g.learns and share.number == 0
     inner, ends = moves and arity > 1, moves and arity == 1
-    for i in range(arity - 1, at):
+    for i in range(arity - 1, length):
         if all_agree(paths, i, arity):
             continue
         kept = _sum_places(H, W, arity, paths, factors, i, nothing, sums)
@@ -371,15 +378,12 @@ def _blend_arity(
 
 
 @part
-def add_weighted_prefixes(
-    m: Chain, x: Data, s: int, paths: np.ndarray, factors: np.ndarray, at: int, c: float, sums: Sums, share: Share
-) -> None:
-    """w += sum of factors[k] * f(the first `at` tokens of paths[k]) for sentence s at time c, for the weights of this
-    share; the factors sum to 0."""
+def add_weighted_paths(m: Chain, x: Data, s: int, by: WeightedPaths, sums: Sums, share: Share) -> None:
+    """Update the weights of this share by paths of sentence s."""
     q, lo = layout_of(m), x.offset[s]
     n = x.offset[s + 1] - lo
-    _blend_arity(singles_of(m, x), q, lo, n, at, paths, factors, c, sums, share)
+    _blend_arity(singles_of(m, x), q, lo, n, by, sums, share)
     if m.order >= 1:
-        _blend_arity(pairs_of(m, x), q, lo, n, at, paths, factors, c, sums, share)
+        _blend_arity(pairs_of(m, x), q, lo, n, by, sums, share)
     if m.order >= 2:
-        _blend_arity(triples_of(m, x), q, lo, n, at, paths, factors, c, sums, share)
+        _blend_arity(triples_of(m, x), q, lo, n, by, sums, share)

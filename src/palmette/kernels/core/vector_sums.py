@@ -285,13 +285,14 @@ FLOOR = np.float32(0.01)  # initial sums of squares: features with tiny expectat
 
 
 def adapt_row(
-    w: np.ndarray, a: np.ndarray, squares: np.ndarray, row: np.int64, M: np.ndarray, i: int, value: np.float32,
-    decay: np.float32, rate: float, c: float,
+    w: np.ndarray, a: np.ndarray, squares: np.ndarray, row: np.int64, M: np.ndarray, i: int,
+    factors: tuple[np.float32, np.float32, np.float32], c: float,
 ) -> None:  # fmt: skip
-    """Move w[row] against the slope value * M[i] + decay * w[row]:
+    """Move w[row] against the slope value * M[i] + decay * w[row], the factors being value, decay and rate:
 
     squares += slope^2;  change = -rate * slope / sqrt(squares + FLOOR);  w += change;  a += c * change,
     the last one unless a is of size 0"""
+    value, decay, rate = factors
     for h in range(w.shape[1]):
         slope = value * M[i, h] + decay * w[row, h]
         squares[row, h] += slope * slope
@@ -304,10 +305,11 @@ def adapt_row(
 if MODE == JIT:
 
     @intrinsic
-    def adapt_row(typingctx, w, a, squares, row, M, i, value, decay, rate, c):  # type: ignore[no-untyped-def]
+    def adapt_row(typingctx, w, a, squares, row, M, i, factors, c):  # type: ignore[no-untyped-def]
         def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
             own, sums, state, table = (Rows(context, builder, signature.args[k], args[k]) for k in (0, 1, 2, 4))
-            row, i, factors, c = args[3], args[5], args[6:9], args[9]
+            row, i, c = args[3], args[5], args[7]
+            factors = [builder.extract_value(args[6], k) for k in range(3)]
             single, double = ir.FloatType(), ir.DoubleType()
             down = builder.fneg(factors[2])
 
@@ -335,5 +337,5 @@ if MODE == JIT:
                     over_strips(builder, own.width, PLAN, partial(step, averages=False))
             return context.get_dummy_value()
 
-        single = types.float32
-        return types.void(w, a, squares, types.int64, M, types.int64, single, single, single, types.float64), code
+        factors = types.UniTuple(types.float32, 3)
+        return types.void(w, a, squares, types.int64, M, types.int64, factors, types.float64), code

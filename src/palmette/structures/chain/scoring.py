@@ -29,13 +29,12 @@ class Lists:
     ) -> np.ndarray:
         """Of the sentences first..last - 1: labels to out i32[n, their tokens], scores f64[sentences, n], and unless it
         is of size 0 probability f64[sentences, n]. How many each sentence has, i64[sentences]."""
+        from palmette.kernels.chain.kbest import BestSequences
         from palmette.kernels.chain.nbest import decode_nbest
 
-        found = np.zeros(last - first, np.int64)
-        decode_nbest(
-            self.chain, self.data, self.workspace, first, last, out, scores, probability, found, restricted
-        )  # fmt: skip
-        return found
+        best = BestSequences(out, scores, probability, np.zeros(last - first, np.int64))
+        decode_nbest(self.chain, self.data, self.workspace, first, last, best, restricted)
+        return best.found
 
 
 class Scoring:
