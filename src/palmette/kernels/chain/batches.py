@@ -100,13 +100,10 @@ def update_lacks_rows(m: Chain, x: Data, s: int, paths: np.ndarray) -> bool:
     lo, same = x.offset[s], 3  # tokens up to this one at which all paths agree
     w, f = m.weights, x.features
     for i in range(x.offset[s + 1] - lo):
-        k, same = lo + i, same + 1 if all_agree(paths, i, 1) else 0
-        if same == 0 and lacks_rows(w[0], f[0], k, k + 1):
-            return True
-        if same <= 1 <= min(i, m.order) and lacks_rows(w[1], f[1], k, k + 1):
-            return True
-        if same <= 2 <= min(i, m.order) and lacks_rows(w[2], f[2], k, k + 1):
-            return True
+        same = same + 1 if all_agree(paths, i, 1) else 0
+        for k in range(same, min(i, m.order) + 1):
+            if lacks_rows(w[k], f[k], lo + i, lo + i + 1):
+                return True
     return False
 
 

@@ -27,11 +27,9 @@ from palmette.kernels.chain.weights import (
     find_combination,
     is_growing,
     layout_of,
-    pairs_of,
+    ngrams_of,
     place_of,
     place_to_change,
-    singles_of,
-    triples_of,
 )
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.types import F64, F64_2D, I64, U64
@@ -106,11 +104,9 @@ def _features_at_differences(arity: int, ptr: np.ndarray, lo: int, steps: int, p
 @part
 def entries(m: Chain, x: Data, lo: int, steps: int, paths: np.ndarray) -> int:
     """An upper bound of the number of features that differ between gold (path 0) and the candidates."""
-    total = _features_at_differences(1, x.features[0].ptr, lo, steps, paths)
-    if m.order >= 1:
-        total += _features_at_differences(2, x.features[1].ptr, lo, steps, paths)
-    if m.order >= 2:
-        total += _features_at_differences(3, x.features[2].ptr, lo, steps, paths)
+    total = 0
+    for arity in range(1, m.order + 2):
+        total += _features_at_differences(arity, x.features[arity - 1].ptr, lo, steps, paths)
     return total * paths.shape[0] * (2 if m.tied_update > 0.0 else 1)
 
 
@@ -193,11 +189,8 @@ def add_differences(m: Chain, x: Data, lo: int, n: int, steps: int, paths: np.nd
     """Add the differences of the first `steps` of n tokens, gold (path 0) minus each candidate, to an empty table."""
     q, K = layout_of(m), paths.shape[0]
     token = Token(np.empty(K, np.int64), np.empty(K, np.int64), np.empty(K, np.int64))
-    _add_arity(singles_of(m, x), q, lo, n, steps, paths, token, t)
-    if m.order >= 1:
-        _add_arity(pairs_of(m, x), q, lo, n, steps, paths, token, t)
-    if m.order >= 2:
-        _add_arity(triples_of(m, x), q, lo, n, steps, paths, token, t)
+    for arity in range(1, m.order + 2):
+        _add_arity(ngrams_of(m, x, arity), q, lo, n, steps, paths, token, t)
 
 
 @part
@@ -371,11 +364,8 @@ def scaled_products(m: Chain, p: LabelContextWeights, K: int, t: Differences, A:
     """A[k, l] = sum over weights of scale * difference k * difference l for K candidates; the table stays filled, and
     keeps the scales for `apply_differences`."""
     q = layout_of(m)
-    _divide_arity(m.weights[0], m.transitions[0], q, 1, t)
-    if m.order >= 1:
-        _divide_arity(m.weights[1], m.transitions[1], q, 2, t)
-    if m.order >= 2:
-        _divide_arity(m.weights[2], m.transitions[2], q, 3, t)
+    for arity in range(1, m.order + 2):
+        _divide_arity(m.weights[arity - 1], m.transitions[arity - 1], q, arity, t)
     if p.w.shape[0] > 0:
         _divide_contexts(p, t)
     values, used, divisor = t.values, t.used, t.divisor
@@ -394,11 +384,8 @@ def apply_differences(
 ) -> None:
     """Update the weights by the coefficients, gold first, after `scaled_products`. Empties the table."""
     q = layout_of(m)
-    _move_arity(m.weights[0], m.transitions[0], q, 1, t, coefficient, spread, clock)
-    if m.order >= 1:
-        _move_arity(m.weights[1], m.transitions[1], q, 2, t, coefficient, spread, clock)
-    if m.order >= 2:
-        _move_arity(m.weights[2], m.transitions[2], q, 3, t, coefficient, spread, clock)
+    for arity in range(1, m.order + 2):
+        _move_arity(m.weights[arity - 1], m.transitions[arity - 1], q, arity, t, coefficient, spread, clock)
     if p.w.shape[0] > 0:
         _move_contexts(p, t, coefficient, spread, clock)
     clear(t)

@@ -31,6 +31,7 @@ from palmette.kernels.chain.posteriors import (
     most_probable_label,
 )
 from palmette.kernels.chain.score import restrict
+from palmette.kernels.chain.viterbi import first_best
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.types import F64, F64_2D, F64_3D, F64_4D, I32, I64, aligned_zeros, struct
 
@@ -165,15 +166,6 @@ def _step(before: np.ndarray, edge: np.ndarray, u: np.ndarray, out: np.ndarray) 
         out[h] += u[h]
 
 
-@inline
-def _first_best(row: np.ndarray, H: int) -> int:
-    best = 0
-    for h in range(1, H):
-        if row[h] > row[best]:
-            best = h
-    return best
-
-
 @part
 def double_path(T: DoubleTrellis, m: Chain, n: int, path: np.ndarray) -> float:
     """Write the best path of a scored trellis to path[:n]. Returns its score (-inf: no path is allowed)."""
@@ -184,7 +176,7 @@ def double_path(T: DoubleTrellis, m: Chain, n: int, path: np.ndarray) -> float:
         d[h] = u[h]
     for i in range(1, n):
         _step(D[i - 1, 0], E[i if several else 0], U[i], D[i, 0])
-    h = _first_best(D[n - 1, 0], H)
+    h = first_best(D[n - 1, 0], H)
     total = D[n - 1, 0, h]
     path[n - 1] = h
     for i in range(n - 1, 0, -1):

@@ -28,6 +28,7 @@ from palmette.kernels.chain.forward_backward import (
     triple_marginals,
 )
 from palmette.kernels.chain.score import restrict, score
+from palmette.kernels.chain.viterbi import first_best
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.types import F32_2D, F64, F64_2D, F64_3D, aligned_zeros, struct
 from palmette.kernels.core.vector import exp_of
@@ -293,11 +294,7 @@ def _wrong(plain: bool, label_of: np.ndarray, known: np.ndarray, allow: np.ndarr
         row = known[i]
         if plain and row < Y and P[i, row] > 0.5:
             continue  # no other state is as probable
-        best = 0
-        for h in range(1, H):
-            if P[i, h] > P[i, best]:
-                best = h
-        if not allow[row, label_of[best]]:
+        if not allow[row, label_of[first_best(P[i], H)]]:
             wrong += 1
     return wrong
 
@@ -486,11 +483,7 @@ def local_expectations(
             _history_row(T, m, x, lo, i, row)
             own = row[gold]
             objective += weight * (_softmax(row, H) - own)
-            best = 0
-            for h in range(1, H):
-                if row[h] > row[best]:
-                    best = h
-            wrong += 1 if best != gold else 0
+            wrong += 1 if first_best(row, H) != gold else 0
             row[gold] -= 1.0
             for h in range(H):
                 row[h] *= weight

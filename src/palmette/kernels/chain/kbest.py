@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Trellis
-from palmette.kernels.chain.viterbi import viterbi
+from palmette.kernels.chain.viterbi import first_best, viterbi
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.types import F64, F64_2D, I32_2D, I64, struct
 
@@ -182,10 +182,7 @@ def list_paths(T: Trellis, m: Chain, D: np.ndarray, n: int, r: Candidates, paths
                 if taken == K or (size == K and base + gap[j] > loss[K - 1]):
                     continue
             choices_at(U, E, S, D, order, H, j, path, choice)
-            best = 0
-            for h in range(1, H):
-                if choice[h] > choice[best]:
-                    best = h
+            best = first_best(choice, H)
             path[j] = best
             if taken == K:
                 continue

@@ -13,7 +13,7 @@ import numpy as np
 from palmette.kernels.chain.differences import Differences, entry_of
 from palmette.kernels.chain.forms import Active, Chain, LabelContextWeights
 from palmette.kernels.chain.update import WeightedPaths, add_tied_dense
-from palmette.kernels.chain.weights import layout_of
+from palmette.kernels.chain.weights import all_agree, layout_of
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import ABSENT, BASE, find, find_or_add, mixed
 from palmette.kernels.core.types import I32, I64, U64
@@ -60,16 +60,6 @@ def see_path(path: np.ndarray, i: int, window: np.ndarray) -> None:
         window[k] = path[i - 1 - k] if i - 1 - k >= 0 else -1
 
 
-@inline
-def _agree(paths: np.ndarray, i: int, reach: int) -> bool:
-    """Whether all paths have the same labels from i - reach to i."""
-    for t in range(max(0, i - reach), i + 1):
-        for k in range(1, paths.shape[0]):
-            if paths[k, t] != paths[0, t]:
-                return False
-    return True
-
-
 @part
 def _sum_codes(ends: np.ndarray, codes: np.ndarray, factors: np.ndarray, k: int) -> float:
     """The factors of all paths with the code and the last state (or label) of path k; 0 if an earlier path has them
@@ -107,7 +97,7 @@ def add_weighted_contexts(
     reach, K = reach_of(p), factors.size
     windows, codes, labels = np.empty((K, reach), np.int32), np.empty(K, np.int64), np.empty(K, np.int32)
     for i in range(length):
-        if _agree(paths, i, reach):
+        if all_agree(paths, i, min(reach, i) + 1):
             continue
         for k in range(K):
             see_path(paths[k], i, windows[k])
@@ -146,7 +136,7 @@ def add_context_differences(
     keys, values, used, count = d.keys, d.values, d.used, d.n_used
     windows = np.empty((K, reach), np.int32)
     for i in range(at):
-        if _agree(paths, i, reach):
+        if all_agree(paths, i, min(reach, i) + 1):
             continue
         for k in range(K):
             see_path(paths[k], i, windows[k])

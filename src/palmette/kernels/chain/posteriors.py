@@ -38,13 +38,19 @@ from palmette.kernels.core.types import F64, F64_2D, F64_3D, I32, I64, Bool_2D, 
 TIE = 1e-12  # labels whose probabilities differ by rounding are equally good
 
 
-@part
-def most_probable_label(p: np.ndarray, label_of: np.ndarray, of_label: np.ndarray) -> int:
-    """The label with the largest sum of its states' probabilities, which are summed in of_label."""
+@inline
+def _sum_states(p: np.ndarray, label_of: np.ndarray, of_label: np.ndarray) -> None:
+    """of_label[y] = the sum over the states of label y"""
     for y in range(of_label.size):
         of_label[y] = 0.0
     for h in range(label_of.size):
         of_label[label_of[h]] += p[h]
+
+
+@part
+def most_probable_label(p: np.ndarray, label_of: np.ndarray, of_label: np.ndarray) -> int:
+    """The label with the largest sum of its states' probabilities, which are summed in of_label."""
+    _sum_states(p, label_of, of_label)
     best = 0
     for y in range(1, of_label.size):
         if of_label[y] > of_label[best] * (1.0 + TIE):
@@ -234,10 +240,7 @@ def fill_sentence(
     n = x.offset[s + 1] - lo
     log_z[s] = marginals(T, m, n, w, P)
     for i in range(n):
-        for y in range(of_label.size):
-            of_label[y] = 0.0
-        for h in range(m.label_of.size):
-            of_label[m.label_of[h]] += P[i, h]
+        _sum_states(P[i], m.label_of, of_label)
         own[lo + i] = min(1.0, of_label[labels[lo + i]])
         if table.shape[0] > 0:
             for y in range(of_label.size):

@@ -40,7 +40,7 @@ from palmette.kernels.chain.gradient import (
     sentence_likelihood,
 )
 from palmette.kernels.chain.score import gather_for
-from palmette.kernels.chain.weights import give_rows, pairs_of, singles_of, triples_of
+from palmette.kernels.chain.weights import give_rows, ngrams_of
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.prefetch import fetch_to_change
 from palmette.kernels.core.team import (
@@ -118,8 +118,8 @@ class Step(NamedTuple):
 def _make_own(m: Chain, x: Data, examples: np.ndarray) -> OwnSentence:
     """For any of the examples."""
     most = 0
-    for arity in range(3):
-        ptr = x.features[0].ptr if arity == 0 else x.features[1].ptr if arity == 1 else x.features[2].ptr
+    for k in range(3):
+        ptr = x.features[k].ptr
         if ptr.size > 0:
             for s in examples:
                 most = max(most, ptr[x.offset[s + 1]] - ptr[x.offset[s]])
@@ -153,12 +153,9 @@ def _gradient_of(g: Gradients, m: Chain, j: int) -> Expected:
 @part
 def _clear(out: Expected, n: int) -> None:
     """Zero the differences of a sentence of n tokens."""
-    out.tables[0][:n] = np.float32(0.0)
-    out.tables[1][:n] = np.float32(0.0)
-    out.tables[2][:n] = np.float32(0.0)
-    out.transitions[0][:] = 0.0
-    out.transitions[1][:] = 0.0
-    out.transitions[2][:] = 0.0
+    for k in range(3):
+        out.tables[k][:n] = np.float32(0.0)
+        out.transitions[k][:] = 0.0
 
 
 @inline
@@ -307,17 +304,13 @@ def _descend_sentence(
     n = x.offset[s + 1] - lo
     step, bare = Step(np.float32(by.rate / (1.0 + by.fall * clock)), clock, share), np.float32(by.bare_decay)
     M, decay, t = out.tables, by.decay, m.transitions
-    _descend_ngrams(singles_of(m, x), m, lo, n, M[0], decay[0], own.blocks[0], step, own)
-    _descend_ngrams(pairs_of(m, x), m, lo, n, M[1], decay[1], own.blocks[1], step, own)
-    _descend_ngrams(triples_of(m, x), m, lo, n, M[2], decay[2], own.blocks[2], step, own)
+    for k in range(3):
+        _descend_ngrams(ngrams_of(m, x, k + 1), m, lo, n, M[k], decay[k], own.blocks[k], step, own)
     if share.number < 0:
         return
-    if m.learns[0]:
-        _descend_transitions(t[0], out.transitions[0], bare, step)
-    if m.learns[1] and m.order >= 1:
-        _descend_transitions(t[1], out.transitions[1], bare, step)
-    if m.learns[2] and m.order >= 2:
-        _descend_transitions(t[2], out.transitions[2], bare, step)
+    for k in range(m.order + 1):
+        if m.learns[k]:
+            _descend_transitions(t[k], out.transitions[k], bare, step)
 
 
 @part
@@ -343,9 +336,10 @@ def _find(
     if missed < 0:
         batch.outcome[j], batch.missed[j] = NO_PATH, 0
         return
-    w, f, lo, hi = m.weights, x.features, x.offset[s], x.offset[s + 1]
-    fresh = lacks_rows(w[0], f[0], lo, hi) or lacks_rows(w[1], f[1], lo, hi) or lacks_rows(w[2], f[2], lo, hi)
-    batch.fresh[j] = 1 if fresh else 0
+    batch.fresh[j] = 0
+    for k in range(3):
+        if lacks_rows(m.weights[k], x.features[k], x.offset[s], x.offset[s + 1]):
+            batch.fresh[j] = 1
     if fast and m.order >= 1:
         add_fast_pairs(m, own.r, out)
     if m.learns[1] and m.order >= 1:

@@ -25,12 +25,10 @@ from palmette.kernels.chain.weights import (
     layout_of,
     list_own_rows,
     make_own_rows,
-    pairs_of,
+    ngrams_of,
     place_of,
     place_to_change,
     same_labels,
-    singles_of,
-    triples_of,
 )
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.prefetch import fetch_to_write
@@ -179,15 +177,12 @@ def add_path_difference(
     q, lo = layout_of(m), x.offset[s]
     n = x.offset[s + 1] - lo
     gold, guess = gold[:n], guess[:n]
-    _move_ngrams(singles_of(m, x), q, lo, gold, guess, step, c, share, own)
+    for arity in range(1, m.order + 2):
+        _move_ngrams(ngrams_of(m, x, arity), q, lo, gold, guess, step, c, share, own)
     if m.learns[0] and share.number == 0:
         ends = m.transitions[0]
         _move_transition(ends.w[0], ends.a[0], q, 1, gold[0], guess[0], step, c)
         _move_transition(ends.w[1], ends.a[1], q, 1, gold[n - 1], guess[n - 1], step, c)
-    if m.order >= 1:
-        _move_ngrams(pairs_of(m, x), q, lo, gold, guess, step, c, share, own)
-    if m.order >= 2:
-        _move_ngrams(triples_of(m, x), q, lo, gold, guess, step, c, share, own)
 
 
 # --- weighted paths --------------------------------------------------------------------------------------------
@@ -382,8 +377,5 @@ def add_weighted_paths(m: Chain, x: Data, s: int, by: WeightedPaths, sums: Sums,
     """Update the weights of this share by paths of sentence s."""
     q, lo = layout_of(m), x.offset[s]
     n = x.offset[s + 1] - lo
-    _blend_arity(singles_of(m, x), q, lo, n, by, sums, share)
-    if m.order >= 1:
-        _blend_arity(pairs_of(m, x), q, lo, n, by, sums, share)
-    if m.order >= 2:
-        _blend_arity(triples_of(m, x), q, lo, n, by, sums, share)
+    for arity in range(1, m.order + 2):
+        _blend_arity(ngrams_of(m, x, arity), q, lo, n, by, sums, share)

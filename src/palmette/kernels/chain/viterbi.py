@@ -27,7 +27,8 @@ RESCALE = 64
 
 
 @inline
-def _argmax(row: np.ndarray, size: int) -> int:
+def first_best(row: np.ndarray, size: int) -> int:
+    """The first of the largest numbers."""
     best = 0
     for h in range(1, size):
         if row[h] > row[best]:
@@ -82,7 +83,7 @@ def _came_from(before: np.ndarray, e: np.ndarray, h: int) -> int:
 def viterbi_states(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
     total = 0.0
     for i in range(n):
-        path[i] = _argmax(T.U[i], H)
+        path[i] = first_best(T.U[i], H)
         total += T.U[i, path[i]]
     return total
 
@@ -97,7 +98,7 @@ def viterbi_pairs(U: np.ndarray, E: np.ndarray, D: np.ndarray, n: int, H: int, p
         best_previous(D, i, E, i if several else 0, U)
         if i % RESCALE == 0:
             total += _taken_out(D[i], H)
-    h = _argmax(D[n - 1, 0], H)
+    h = first_best(D[n - 1, 0], H)
     total += D[n - 1, 0, h]
     path[n - 1] = h
     for i in range(n - 1, 0, -1):
@@ -117,7 +118,7 @@ def _viterbi_skipping(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
         best_by_bounds(D[i - 1, 0], E[0], U[i], skips, D[i, 0])
         if i % RESCALE == 0:
             total += _taken_out(D[i], H)
-    h = _argmax(D[n - 1, 0], H)
+    h = first_best(D[n - 1, 0], H)
     total += D[n - 1, 0, h]
     path[n - 1] = h
     for i in range(n - 1, 0, -1):
@@ -174,7 +175,7 @@ def viterbi_triples(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
             total += _taken_out(D[i], H)
     g, h = 0, 0
     for a in range(H):
-        b = _argmax(D[n - 1, a], H)
+        b = first_best(D[n - 1, a], H)
         if D[n - 1, a, b] > D[n - 1, g, h] or (D[n - 1, a, b] == D[n - 1, g, h] and b < h):
             g, h = a, b
     total += D[n - 1, g, h]
@@ -224,15 +225,6 @@ ROWS = 4  # rows between two looks at the least maximum
 
 
 @inline
-def _largest(row: np.ndarray, H: int) -> int:
-    best = 0
-    for h in range(1, H):
-        if row[h] > row[best]:
-            best = h
-    return best
-
-
-@inline
 def _least(out: np.ndarray, u: np.ndarray, few: np.ndarray, H: int) -> np.float32:
     """The least maximum of the states that count for it: not excluded by the mask, and with many previous states."""
     least = np.float32(np.inf)
@@ -243,8 +235,8 @@ def _least(out: np.ndarray, u: np.ndarray, few: np.ndarray, H: int) -> np.float3
 
 
 @part
-def _sink(bound: np.ndarray, heap: np.ndarray, at: int, size: int) -> None:
-    """Move a state down a heap with the largest bound on top."""
+def sift_down(bound: np.ndarray, heap: np.ndarray, at: int, size: int) -> None:
+    """Move heap[at] down a heap of numbers of bounds with the largest bound on top."""
     own = heap[at]
     while 2 * at + 1 < size:
         child = 2 * at + 1
@@ -268,7 +260,7 @@ def best_by_bounds(before: np.ndarray, e: np.ndarray, u: np.ndarray, skips: Skip
     """out[h] = u[h] + max over g of before[g] + e[g, h]"""
     top, few, first, previous, bound, heap = skips
     H = top.size
-    best = _largest(before, H)
+    best = first_best(before, H)
     for h in range(H):
         out[h] = before[best] + e[best, h]
     least = _least(out, u, few, H)
@@ -279,13 +271,13 @@ def best_by_bounds(before: np.ndarray, e: np.ndarray, u: np.ndarray, skips: Skip
             heap[size] = g
             size += 1
     for at in range(size // 2 - 1, -1, -1):
-        _sink(bound, heap, at, size)
+        sift_down(bound, heap, at, size)
     done = 0
     while size > 0 and bound[heap[0]] > least:
         g = heap[0]
         size -= 1
         heap[0] = heap[size]
-        _sink(bound, heap, 0, size)
+        sift_down(bound, heap, 0, size)
         _raise(out, e[g], before[g], H)
         done += 1
         if done % ROWS == 0:
@@ -302,7 +294,7 @@ def best_by_bounds(before: np.ndarray, e: np.ndarray, u: np.ndarray, skips: Skip
 def came_from_by_bounds(before: np.ndarray, e: np.ndarray, top: np.ndarray, h: int) -> int:
     """The smallest g with the largest before[g] + e[g, h]."""
     H = top.size
-    likely = _largest(before, H)
+    likely = first_best(before, H)
     low, most, best = before[likely] + e[likely, h], np.float32(-np.inf), 0
     for g in range(H):
         bound = before[g] + top[g]

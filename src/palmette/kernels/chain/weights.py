@@ -22,18 +22,9 @@ def layout_of(m: Chain) -> StateLayout:
 
 
 @inline
-def singles_of(m: Chain, x: Data) -> Ngrams:
-    return Ngrams(1, m.learns[0], m.transitions[0], m.weights[0], x.features[0])
-
-
-@inline
-def pairs_of(m: Chain, x: Data) -> Ngrams:
-    return Ngrams(2, m.learns[1], m.transitions[1], m.weights[1], x.features[1])
-
-
-@inline
-def triples_of(m: Chain, x: Data) -> Ngrams:
-    return Ngrams(3, m.learns[2], m.transitions[2], m.weights[2], x.features[2])
+def ngrams_of(m: Chain, x: Data, arity: int) -> Ngrams:
+    k = arity - 1
+    return Ngrams(arity, m.learns[k], m.transitions[k], m.weights[k], x.features[k])
 
 
 @inline

@@ -311,10 +311,18 @@ class Listed(NamedTuple):
 
 @inline
 def _put(out: np.ndarray, at: int, data: np.ndarray, start: int, end: int) -> int:
-    """Copy bytes; returns the place after them."""
-    for i in range(start, end):
-        out[at + i - start] = data[i]
+    """Copy bytes, or only measure them if `out` is of size 0; returns the place after them."""
+    if out.size > 0:
+        for i in range(start, end):
+            out[at + i - start] = data[i]
     return at + end - start
+
+
+@inline
+def _end_line(out: np.ndarray, at: int) -> int:
+    if out.size > 0:
+        out[at] = NEWLINE
+    return at + 1
 
 
 @kernel
@@ -324,28 +332,19 @@ def paste_blocks(rows: ListTexts, lists: Listed, headings: ListTexts, labels: Li
     offset, chosen, found = lists
     heading, heading_start, heading_end = headings
     names, name_start, name_end = labels
-    size = 0
-    h = 0
-    for s in range(found.size):
-        lo, hi = offset[s], offset[s + 1]
-        for k in range(found[s]):
-            size += heading_end[h] - heading_start[h] + 1
-            h += 1
-            for i in range(lo, hi):
-                size += row_end[i] - row_start[i] + name_end[chosen[k, i]] - name_start[chosen[k, i]]
-    out = np.empty(size, np.uint8)
-    at = 0
-    h = 0
-    for s in range(found.size):
-        lo, hi = offset[s], offset[s + 1]
-        for k in range(found[s]):
-            at = _put(out, at, heading, heading_start[h], heading_end[h])
-            h += 1
-            for i in range(lo, hi):
-                at = _put(out, at, text, row_start[i], row_end[i])
-                at = _put(out, at, names, name_start[chosen[k, i]], name_end[chosen[k, i]])
-            out[at] = NEWLINE
-            at += 1
+    out, at = np.empty(0, np.uint8), 0
+    for write in (False, True):
+        if write:
+            out = np.empty(at, np.uint8)
+        at, h = 0, 0
+        for s in range(found.size):
+            for k in range(found[s]):
+                at = _put(out, at, heading, heading_start[h], heading_end[h])
+                h += 1
+                for i in range(offset[s], offset[s + 1]):
+                    at = _put(out, at, text, row_start[i], row_end[i])
+                    at = _put(out, at, names, name_start[chosen[k, i]], name_end[chosen[k, i]])
+                at = _end_line(out, at)
     return out
 
 
@@ -358,29 +357,20 @@ def paste_columns(rows: ListTexts, lists: Listed, headings: ListTexts, labels: L
     heading, heading_start, heading_end = headings
     names, name_start, name_end = labels
     Y = name_start.size // 2
-    missing = name_end[2 * Y] - name_start[2 * Y]
-    size = 0
-    for s in range(found.size):
-        lo, hi = offset[s], offset[s + 1]
-        size += heading_end[s] - heading_start[s] + 1 + (hi - lo) * (1 + max(0, n - found[s]) * missing)
-        for i in range(lo, hi):
-            size += row_end[i] - row_start[i]
-            for k in range(found[s]):
-                name = chosen[k, i] + (Y if k > 0 else 0)
-                size += name_end[name] - name_start[name]
-    out = np.empty(size, np.uint8)
-    at = 0
-    for s in range(found.size):
-        at = _put(out, at, heading, heading_start[s], heading_end[s])
-        for i in range(offset[s], offset[s + 1]):
-            at = _put(out, at, text, row_start[i], row_end[i])
-            for k in range(max(n, found[s])):
-                name = 2 * Y
-                if k < found[s]:
-                    name = chosen[k, i] + (Y if k > 0 else 0)
-                at = _put(out, at, names, name_start[name], name_end[name])
-            out[at] = NEWLINE
-            at += 1
-        out[at] = NEWLINE
-        at += 1
+    out, at = np.empty(0, np.uint8), 0
+    for write in (False, True):
+        if write:
+            out = np.empty(at, np.uint8)
+        at = 0
+        for s in range(found.size):
+            at = _put(out, at, heading, heading_start[s], heading_end[s])
+            for i in range(offset[s], offset[s + 1]):
+                at = _put(out, at, text, row_start[i], row_end[i])
+                for k in range(max(n, found[s])):
+                    name = 2 * Y
+                    if k < found[s]:
+                        name = chosen[k, i] + (Y if k > 0 else 0)
+                    at = _put(out, at, names, name_start[name], name_end[name])
+                at = _end_line(out, at)
+            at = _end_line(out, at)
     return out
