@@ -24,7 +24,7 @@ from palmette.data.treebank import Treebank
 from palmette.errors import ModelError, UsageError
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.types import I64, U8
-from palmette.kernels.core.vector_rows import SHORTS, find_short
+from palmette.kernels.core.vector import SHORTS, find_short
 from palmette.kernels.learning.violation import STANDARD
 from palmette.parsing.compact import CompactFeatures, compact_parser, compact_weights, lists_in_order, worth
 from palmette.parsing.kernels.forms import SearchOptions, Small, Weights, make_workspace

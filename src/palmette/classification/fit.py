@@ -42,7 +42,7 @@ from palmette.errors import DataError, UsageError, counted
 from palmette.features.encode import Encoder
 from palmette.features.templates import to_text
 from palmette.kernels.core.compile import check_compiled
-from palmette.kernels.core.table import FeatureIndex, hash_index, renumbered
+from palmette.kernels.core.hashing import FeatureIndex, hash_index, renumbered
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import OptionError
 from palmette.options.learners import BatchLatent

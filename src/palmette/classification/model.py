@@ -38,8 +38,8 @@ from palmette.data.stream import map_in_order
 from palmette.errors import UsageError
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, FeatureWeights, no_state, stride_of
-from palmette.kernels.core.aligned import aligned_zeros
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex
+from palmette.kernels.core.types import aligned_zeros
 from palmette.options.spelling import spelt
 from palmette.structures.chain.data import encode_corpus
 from palmette.structures.chain.model import check_columns

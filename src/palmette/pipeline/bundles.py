@@ -25,7 +25,7 @@ from palmette.errors import ModelError
 from palmette.features.encode import Encoder, in_order_of_keys, kept_attributes, without_keys
 from palmette.features.resources import Resources
 from palmette.kernels.chain.forms import Active
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex
 from palmette.kernels.encode.encode import HERE
 from palmette.pipeline.kernels.bundles import (
     Bundles,

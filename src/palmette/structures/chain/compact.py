@@ -18,7 +18,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import FeatureWeights
-from palmette.kernels.chain.packed import PackedRows
+from palmette.kernels.chain.viterbi import PackedRows
 from palmette.options.declare import OptionError
 from palmette.options.spelling import argument
 from palmette.structures.chain.gold import certain, gold_and_guess

@@ -9,10 +9,9 @@ import numpy as np
 
 from palmette.features.encode import kept_attributes
 from palmette.features.templates import LABEL_CONTEXT
-from palmette.kernels.chain.forms import FeatureWeights
-from palmette.kernels.chain.label_context import LabelContextWeights
-from palmette.kernels.chain.packed import PackedRows
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.chain.forms import FeatureWeights, LabelContextWeights
+from palmette.kernels.chain.viterbi import PackedRows
+from palmette.kernels.core.hashing import FeatureIndex
 from palmette.structures.chain.imported.model import ImportedModel
 from palmette.structures.chain.label_context import kept_rows
 from palmette.structures.chain.lists import without_zeros

@@ -16,7 +16,7 @@ import numpy as np
 
 from palmette.features.encode import keys_of
 from palmette.kernels.chain.forms import Chain, FeatureWeights, stride_of
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex
 from palmette.structures.chain.weights import ARITIES, Shape, estimated, give_out, slices_of, used_rows
 
 _PLACES = np.uint64(1 << 21)  # more than there can be states

@@ -71,7 +71,7 @@ from palmette.structures.stored_weights import (
 from palmette.structures.training_log import without_times
 
 if TYPE_CHECKING:
-    from palmette.kernels.chain.label_context import LabelContextWeights
+    from palmette.kernels.chain.forms import LabelContextWeights
 
 CRFSUITE = ".crfsuite"
 

@@ -19,15 +19,15 @@ from palmette.kernels.chain.forms import (
     no_weights,
     stride_of,
 )
-from palmette.kernels.chain.packed import PackedRows
-from palmette.kernels.core.aligned import aligned_zeros
+from palmette.kernels.chain.viterbi import PackedRows
+from palmette.kernels.core.types import aligned_zeros
 from palmette.structures.chain.array_specs import PARTS, Layout
 from palmette.structures.chain.lists import MANY_LABELS, from_entries
 from palmette.structures.chain.weights import ARITIES, Shape, from_stored, new_chain
 from palmette.structures.stored_weights import EMPTY, ENTRIES, FEW, Form, stored_bytes, unpack_rows
 
 if TYPE_CHECKING:
-    from palmette.kernels.chain.label_context import LabelContextWeights
+    from palmette.kernels.chain.forms import LabelContextWeights
 
 
 def unpack_chain_weights(

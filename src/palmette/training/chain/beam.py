@@ -13,9 +13,8 @@ from palmette.errors import DataError
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.batches import BAD, CLOCK, CUTS, DONE, INFEASIBLE, UPDATES, WRONG, make_batch, new_counts
 from palmette.kernels.chain.beam import BeamData, BeamWeights
-from palmette.kernels.chain.costs import no_chunks
-from palmette.kernels.chain.forms import Active, Chain, no_active
-from palmette.kernels.chain.label_context import LabelContextWeights
+from palmette.kernels.chain.candidates import no_chunks
+from palmette.kernels.chain.forms import Active, Chain, LabelContextWeights, no_active
 from palmette.kernels.chain.train_beam import BeamLearner, make_beam_learning_workspace, train_beam
 from palmette.kernels.learning.rule import MAX_VIOLATION, PERCEPTRON, Rule
 from palmette.options.chain import ChainOptions

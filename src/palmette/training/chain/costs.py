@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from palmette.evaluation.spans import ChunkTables
-from palmette.kernels.chain.costs import Chunks, no_chunks
+from palmette.kernels.chain.candidates import Chunks, no_chunks
 from palmette.options.learners import Learner
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.batches import CLOCK, DONE, INFEASIBLE, UPDATES, WRONG, Batch, make_batch, new_counts
-from palmette.kernels.chain.costs import Chunks, no_chunks
+from palmette.kernels.chain.candidates import Chunks, no_chunks
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.train_paths import PathWorkspace, make_path_workspace, train_paths
 from palmette.kernels.learning.rule import PERCEPTRON, Rule

@@ -8,8 +8,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.errors import DataError
-from palmette.kernels.chain.forms import Active, Chain, Data
-from palmette.kernels.chain.label_context import LabelContextWeights
+from palmette.kernels.chain.forms import Active, Chain, Data, LabelContextWeights
 from palmette.options.learners import Learner
 from palmette.options.spelling import named
 from palmette.training.lbfgs import Result
