@@ -23,7 +23,7 @@ from palmette.kernels.chain.forms import (
     no_weights,
     stride_of,
 )
-from palmette.kernels.chain.train import decode
+from palmette.kernels.chain.viterbi import decode
 from palmette.structures.chain.data import allow_table
 from palmette.structures.chain.lists import as_lists, fixed, growing, grows
 from palmette.structures.chain.model import ChainModel

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.costs import Chunks, no_chunks
-from palmette.kernels.chain.forms import Active, Chain, Data
-from palmette.kernels.chain.label_context import LabelContextWeights
+from palmette.kernels.chain.candidates import Chunks, no_chunks
+from palmette.kernels.chain.forms import Active, Chain, Data, LabelContextWeights
 from palmette.kernels.chain.train_beam import BeamLearner
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
 from palmette.options.learners import Learner

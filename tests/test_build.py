@@ -16,9 +16,8 @@ import pytest
 
 from palmette.kernels.build import cache, library, link
 from palmette.kernels.build.platform_tag import needed_glibc, platform_tag
-from palmette.kernels.core import native
-from palmette.kernels.core.sources import FOLDER, source_hash, sources_of
-from palmette.kernels.registry import KERNELS
+from palmette.kernels.core import native, sources
+from palmette.kernels.registry import KERNELS, module_of
 
 # --- object files -------------------------------------------------------------------------------------------
 
@@ -67,11 +66,17 @@ def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_a_kernel_is_made_of_what_it_imports() -> None:
-    viterbi = FOLDER / "chain" / "viterbi.py"
-    assert viterbi in sources_of(FOLDER / "chain" / "train.py")
-    assert viterbi not in sources_of(FOLDER / "io" / "columns.py")
-    hashes = {source_hash(FOLDER / f"{module.replace('.', '/')}.py") for module in KERNELS.values()}
-    assert len(hashes) == len(set(KERNELS.values()))
+    viterbi = sources.FOLDER / "chain" / "viterbi.py"
+    assert viterbi in sources.sources_of(sources.FOLDER / "chain" / "train_paths.py")
+    assert viterbi not in sources.sources_of(sources.FOLDER / "io" / "columns.py")
+    files = {sources.PACKAGE / f"{module_of(name).replace('.', '/')}.py" for name in KERNELS}
+    assert len({sources.source_hash(file) for file in files}) == len(files)
+
+
+def test_a_kernel_of_a_room_is_made_of_that_room_and_of_the_core() -> None:
+    train = sources.PACKAGE / "parsing" / "kernels" / "train.py"
+    assert {train, train.with_name("search.py"), sources.FOLDER / "learning" / "rule.py"} < sources.sources_of(train)
+    assert sources.sources_of(train) < set(sources.kernel_files())
 
 
 # --- linking ------------------------------------------------------------------------------------------------
@@ -201,11 +206,12 @@ if __name__ == "__main__":
 
 def few_objects(folder: Path, seed: str, jobs: str, *names: str) -> str:
     """Hashes of the objects of a few kernels, made from a copy of the sources in a fresh process."""
-    (folder / "palmette").mkdir(parents=True)
-    package = FOLDER.parent
-    shutil.copytree(FOLDER, folder / "palmette" / "kernels", ignore=shutil.ignore_patterns("_library", "__pycache__"))
-    for file in ("__init__.py", "errors.py"):
-        shutil.copy(package / file, folder / "palmette" / file)
+    package, files = sources.PACKAGE, sources.kernel_files()
+    around = [kernels.with_name("__init__.py") for kernels in package.glob("*/kernels")]
+    for file in (*files, *around, package / "__init__.py", package / "errors.py"):
+        copy = folder / file.relative_to(package.parent)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copy)
     (folder / "few.py").write_text(FEW, encoding="utf-8")
     own = {
         "PYTHONHASHSEED": seed, "PALMETTE_BUILD_JOBS": jobs, "PALMETTE_BUILD_CACHE": str(folder / "objects"),

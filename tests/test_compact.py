@@ -19,7 +19,7 @@ from palmette import Beam, Crf, HiddenMarkov, Latent, Tagger, load_demo
 from palmette.data import model_file
 from palmette.errors import ModelError, UsageError
 from palmette.kernels.chain.forms import Active, Data, make_trellis, no_active
-from palmette.kernels.chain.packed import PackedRows, decode_packed
+from palmette.kernels.chain.viterbi import PackedRows, decode_packed
 from palmette.structures.chain.gold import unseen
 from palmette.structures.chain.packed import CompactModel, packed_rows, unpacked_rows
 from palmette.structures.chain.python_data import items_of

@@ -24,7 +24,7 @@ from palmette.data.item_plain import attributes_of
 from palmette.data.items import corpus_from_items
 from palmette.errors import DataError
 from palmette.kernels.core.compile import LIBRARY, MODE
-from palmette.kernels.core.table import hash_index
+from palmette.kernels.core.hashing import hash_index
 from palmette.kernels.io.items import FINE, FOUND, ODD, SIZE, STATUS, TOKENS, ItemRoom, make_item_room, read_items
 from palmette.structures.chain.data import Collected, allow_table, encode_corpus
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette.errors import UsageError
-from palmette.kernels.lbfgs.vectors import BLOCK
+from palmette.kernels.learning.lbfgs import BLOCK
 from palmette.training.lbfgs import (
     CURVATURE,
     ENDINGS,

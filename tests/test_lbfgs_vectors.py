@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_lbfgs import aligned, projected, pseudo_gradient, two_loops
 
-from palmette.kernels.lbfgs.vectors import BLOCK, Place, absorb, combine, measure, move, n_blocks, survey
+from palmette.kernels.learning.lbfgs import BLOCK, Place, absorb, combine, measure, move, n_blocks, survey
 from palmette.training.lbfgs import History, over_blocks, squared_norm
 from palmette.training.team import Workers
 

@@ -19,7 +19,7 @@ from strategies import cases, few
 
 from palmette.features.templates import parse
 from palmette.kernels.chain.forms import make_trellis
-from palmette.kernels.chain.margin import margins
+from palmette.kernels.chain.max_recursion import margins
 from palmette.structures.chain.separation import longest_features, mistakes_bound, separation
 
 

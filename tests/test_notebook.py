@@ -29,10 +29,11 @@ from palmette import (
     Tagger,
     load_demo,
 )
+from palmette.classification.scores import binary_scores
+from palmette.cli import main
 from palmette.data.analysed import Candidate, SentenceLabels, SentenceTree
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.attachment import score_trees
-from palmette.evaluation.binary import binary_scores
 from palmette.evaluation.comparison import CompareOptions, compare
 from palmette.evaluation.findings import CheckResult, FileCheck, Finding, Overlap
 from palmette.evaluation.rivals import SystemOutputs, class_rivals, label_rivals, tree_rivals
@@ -155,9 +156,9 @@ def test_a_tree_as_picture_and_as_text() -> None:
     assert ParsedSentence(words=["a"], trees=[SentenceTree([0], ["root"])]).as_dict()["trees"][0]["heads"] == [0]
 
 
-@pytest.mark.parametrize("name", ["tree", "trellis"])
-def test_the_style_of_a_picture_is_its_own(name: str) -> None:
-    module = importlib.import_module(f"palmette.reports.{name}_svg")
+@pytest.mark.parametrize(("name", "place"), [("tree", "parsing.drawing"), ("trellis", "reports.trellis_svg")])
+def test_the_style_of_a_picture_is_its_own(name: str, place: str) -> None:
+    module = importlib.import_module(f"palmette.{place}")
     rules = re.findall(r"([^{}]+)\{[^{}]*\}", re.sub(r"@media[^{]*\{", "", module._STYLE))
     assert len(rules) > 8
     for selectors in rules:
@@ -298,10 +299,8 @@ def test_a_model_is_one_line_elsewhere(tmp_path: Path) -> None:
 def test_records_of_models_are_plain_data(chunker: Tagger) -> None:
     found = inspect_tagger(chunker, 8)
     assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
-    from palmette.reports.explanation import explanation
-
     found = chunker.explain(TIME)
-    assert explanation_html(json.loads(json.dumps(explanation(found)))) == found._repr_html_()
+    assert explanation_html(json.loads(json.dumps(found.to_dict()))) == found._repr_html_()
 
 
 # Scores
@@ -317,7 +316,7 @@ def outputs() -> SystemOutputs:
 def test_scores_by_type_and_by_label(chunker: Tagger) -> None:
     X, y = load_demo("test")
     scores = chunker.evaluate(X, y)
-    assert scores.accuracy == chunker.score(X, y)
+    assert scores.f1 == pytest.approx(chunker.score(X, y), abs=1e-12)
     assert repr(scores) == (
         f"LabelScores(tokens={scores.tokens}, sentences={scores.sentences}, accuracy={scores.accuracy:.4f}, "
         f"precision={scores.precision:.4f}, recall={scores.recall:.4f}, f1={scores.f1:.4f})"
@@ -381,11 +380,39 @@ def test_every_drawing_that_a_class_names_is_there() -> None:
     named = [
         place
         for file in sorted(SOURCE.rglob("*.py"))
-        for place in re.findall(r'drawn(?:_by)?\((?:self, )?"([a-z_.]+:[a-z_]+)"\)', file.read_text(encoding="utf-8"))
+        for place in re.findall(
+            r'(?:drawn|drawn_by|printed_by|html_by)\((?:self, )?"([a-z_.]+:[a-z_]+)"\)',
+            file.read_text(encoding="utf-8"),
+        )
     ]
     assert len(named) > 15
     for place in named:
         assert callable(loaded(place)), place
+
+
+def test_objects_print_what_the_command_line_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (words, labels), (more, gold) = [([[word for word, _ in s] for s in X], y) for X, y in (DEMO[0], load_demo("test"))]
+    tagger = Tagger("ner", passes=2).fit(words, labels)
+    tagger.save(tmp_path / "m.palm")
+    lines = ["".join(f"{a} {b}\n" for a, b in zip(*pair, strict=True)) for pair in zip(more, gold, strict=True)]
+    (tmp_path / "d.txt").write_text("\n".join(lines))
+    model, data = str(tmp_path / "m.palm"), str(tmp_path / "d.txt")
+
+    def told(*arguments: str) -> str:
+        capsys.readouterr()
+        main([*arguments])
+        return "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines())
+
+    assert str(tagger.evaluate(more, gold)) in told("eval", model, data)
+    assert str(tagger.explain(more[0])) == told("explain", model, "--data", data)
+    found = tagger.calibrate(more, gold)
+    shown = told("calibrate", model, data, "-o", str(tmp_path / "c.palm"))
+    table = str(found).splitlines()[2:]  # below the name of the data
+    assert len(table) > 3
+    assert shown.endswith("\n".join(table))
+    assert str(found).startswith("temperature")
+    assert set(found.to_dict()) >= {"temperature", "before", "after"}
+    assert "<table" in found._repr_html_()
 
 
 def test_a_console_of_html_keeps_styles_and_escapes() -> None:

@@ -15,9 +15,9 @@ from strategies import cases, few, random_model, random_sentence
 
 from palmette.data.labels.schemes import Span, spans
 from palmette.kernels.chain.forms import make_trellis
-from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
+from palmette.kernels.chain.forward_backward import log_partitions, make_sum_workspace
 from palmette.kernels.chain.posteriors import Posteriors, make_posterior_workspace, posteriors
-from palmette.kernels.chain.train import decode
+from palmette.kernels.chain.viterbi import decode
 from palmette.structures.chain.posteriors import marks_of, places_of
 from palmette.structures.chain.scoring import Scoring
 from palmette.structures.chain.temperature import COLDEST, HOTTEST, gold_likelihood, lowest, with_temperature

@@ -22,7 +22,6 @@ from palmette import Classifier, Parser, Pipeline, Tagger, load_demo
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.schemes import spans
 from palmette.errors import UsageError
-from palmette.reports.explanation import explanation
 from palmette.serve.app import create_app
 from palmette.serve.batcher import Batcher, InFlight
 from palmette.serve.cells import corpus_of_cells
@@ -70,7 +69,7 @@ def test_labels_confidences_lists_and_explanations_are_those_of_the_library() ->
         assert one["marginals"] == [pytest.approx(row) for row in marginals[s]]
         assert [x["labels"] for x in one["nbest"]] == [x.output for x in lists[s]]
         assert [x["score"] for x in one["nbest"]] == pytest.approx([x.score for x in lists[s]])
-        assert one["explanation"] == json.loads(json.dumps(explanation(tagger.explain(ROWS[s]))))
+        assert one["explanation"] == json.loads(json.dumps(tagger.explain(ROWS[s]).to_dict()))
 
 
 def test_text_has_places_and_the_columns_of_helpers() -> None:

@@ -16,7 +16,7 @@ from naive_margin import first_pass_bound, longest, plain_margin, right_and_wron
 from strategies import every_feature
 
 from palmette.kernels.chain.forms import make_trellis
-from palmette.kernels.chain.margin import margins
+from palmette.kernels.chain.max_recursion import margins
 from palmette.structures.chain.separation import longest_features, mistakes_bound
 from palmette.structures.chain.weights import norm as length_of
 from palmette.training.chain.learning import PathLearning

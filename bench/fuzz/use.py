@@ -13,17 +13,17 @@ from rich.console import Console
 from bench.fuzz.models import ATTRIBUTES, CLASSIFIED, LABELS, ROWS, SENTENCES, TEXT, TREEBANK
 from bench.fuzz.run import REFUSED, USED, refusal
 from palmette import HMM, Classifier, LanguageModel, LinearClassifier, Parser, Pipeline, Tagger
+from palmette.classification.inspection import inspect_classifier, print_classifier
 from palmette.data.items import corpus_from_items
 from palmette.data.treebank import treebank_from_sentences
 from palmette.errors import ModelError, PalmetteError
-from palmette.estimators.retag import retagged
+from palmette.parsing.inspection import inspect_parser, print_parser_inspection
+from palmette.parsing.retag import retagged
 from palmette.pipeline.display import inspect_pipeline
-from palmette.reports.classification import inspect_classifier, print_classifier
 from palmette.reports.console import OutputConsole
-from palmette.reports.explanation import explanation, print_explanation
+from palmette.reports.explanation import print_explanation
 from palmette.reports.inspected import print_facts
 from palmette.reports.inspection import inspect_chain, print_inspection
-from palmette.reports.parser_inspection import inspect_parser, print_parser_inspection
 from palmette.structures.chain.explain import explain
 from palmette.structures.chain.files import spec_for
 from palmette.structures.chain.python_data import items_of
@@ -103,7 +103,7 @@ def _explained(tagger: Tagger, X: list[list[Any]], console: Console | None) -> N
     index = tagger.model_.feature_indexes[1] if tagger.model_.encoder is None else None
     mode = "columns" if index is None else "attributes"
     found = explain(tagger.model_, corpus_from_items(X[:1], None, mode=mode, index=index).corpus)
-    json.dumps(explanation(found))
+    json.dumps(found.to_dict())
     if console is not None:
         print_explanation(found, 5, console)
 

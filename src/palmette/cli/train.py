@@ -6,7 +6,7 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
-from palmette.cli.command import Command, ForceOptions, JsonOptions
+from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions
 from palmette.cli.common import forbidden_pairs, format_spec
 from palmette.cli.compact import log_compact
 from palmette.cli.compaction import MOST_LOSS
@@ -29,7 +29,7 @@ FIXED = (
 )  # fmt: skip
 
 
-class Train(ForceOptions, JsonOptions, Command):
+class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
     """Train a tagger from a labelled file."""
 
     examples = ("train train.txt -o chunk.palm --dev dev.txt", "train train.conllu -o pos.palm --learner crf")

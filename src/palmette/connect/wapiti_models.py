@@ -18,7 +18,7 @@ from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet, parse
 from palmette.kernels.chain.double import DoubleWeights
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex
 from palmette.kernels.io.columns import join_types
 from palmette.structures.chain.imported.model import (
     Imported,

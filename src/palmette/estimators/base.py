@@ -15,6 +15,7 @@ from palmette.data.files import FilePath
 from palmette.data.stream import Processed, process_file
 from palmette.data.text import PLAIN, TextSpec
 from palmette.errors import not_fitted
+from palmette.lazy import loaded
 from palmette.options.declare import Option, OptionError, Options, UnknownOption, Value
 from palmette.options.other_tools import unknown_parameter
 from palmette.options.spelling import assemble, flat_name, variant_options
@@ -73,9 +74,7 @@ def load(path: FilePath, *, copy: bool = False) -> Any:
     found = made.load(path, copy=True) if copy else made.load(path)
     if getattr(getattr(found, "model_", None), "meta", {}).get("rows") is None:
         return found
-    from palmette.estimators.linear_classifier import LinearClassifier
-
-    return LinearClassifier.load(path, copy=copy)
+    return loaded("classification.linear_classifier:LinearClassifier").load(path, copy=copy)
 
 
 class Estimator(Options):

@@ -23,6 +23,7 @@ from palmette.display import drawn_by
 from palmette.errors import UsageError
 from palmette.estimators.base import Estimator, FitOptions, PerSentence
 from palmette.features.resources import Resources, read_clusters, read_lexicon
+from palmette.lazy import loaded
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.learners import HiddenMarkov
 from palmette.structures.chain.files import TagRequest, nbest_file, spec_for, tag_file
@@ -163,9 +164,8 @@ class Tagger(TaggerOptions, Estimator):
 
         settings = self._settings()  # wrong parameters are reported before any file is read
         if isinstance(settings.learner, HiddenMarkov):
-            from palmette.training.hmm import check_no_features
-
-            check_no_features({name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")})
+            given = {name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")}
+            loaded("lab.hmm.learner:check_no_features")(given)
         known = None if again is None else again.encoder
         resources = self._resources() if known is None else known.resources
         return TrainRequest(
@@ -248,11 +248,12 @@ class Tagger(TaggerOptions, Estimator):
         return self
 
     def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Sequence[float] | None = None) -> float:
-        """Token accuracy; sample_weight: a number per sentence that weighs its tokens."""
-        from palmette.structures.chain.gold import accuracy
+        """F1 of spans if the labels are spans, else token accuracy; `metric` decides otherwise. sample_weight: a number
+        per sentence that weighs its tokens and spans."""
+        from palmette.structures.chain.gold import main_score
 
         model = self._fitted()
-        return accuracy(model, items_of(model, X, y), sample_weight)
+        return main_score(model, items_of(model, X, y), self.metric, sample_weight)
 
     def evaluate(
         self, X: Corpus | Iterable[Any], y: Iterable[Any] | None = None, *, bias: dict[str, float] | None = None

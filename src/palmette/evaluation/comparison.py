@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from palmette.display import drawn_by
+from palmette.display import html_by, printed_by
 from palmette.evaluation import significance as test
 from palmette.evaluation.rivals import Rivals, Sentence, Where
 from palmette.evaluation.significance import Difference, Interval, McNemar, Runs
@@ -93,7 +93,8 @@ class Comparison(msgspec.Struct, frozen=True):
             "differences": msgspec.to_builtins(self.differences),
         }  # fmt: skip
 
-    _repr_html_ = drawn_by("reports.notebook_scores:comparison")
+    __str__ = printed_by("reports.comparison:print_comparison")
+    _repr_html_ = html_by("reports.comparison:print_comparison")
 
 
 def compare(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from palmette.display import drawn_by
+from palmette.display import html_by, printed_by
 
 KINDS = {
     "columns": "lines with more or fewer cells than the others",
@@ -78,4 +78,5 @@ class CheckResult:
         """Everything as built-in types, for JSON."""
         return {"clean": self.clean, **asdict(self)}
 
-    _repr_html_ = drawn_by("reports.notebook_scores:check")
+    __str__ = printed_by("reports.checking:print_check")
+    _repr_html_ = html_by("reports.checking:print_check")

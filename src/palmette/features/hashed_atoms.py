@@ -16,8 +16,7 @@ import numpy as np
 
 from palmette.data.corpus import Column, bytes_of
 from palmette.features.atoms import Atom
-from palmette.kernels.core.hashing import hash_pieces, mixed_all
-from palmette.kernels.core.table import FeatureIndex, add_all, find_all, hash_index
+from palmette.kernels.core.hashing import FeatureIndex, add_all, find_all, hash_index, hash_pieces, mixed_all
 from palmette.kernels.encode import word_atoms as kernels
 
 WIDE = 0x800  # characters of at most two bytes

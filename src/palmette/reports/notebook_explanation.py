@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from palmette.reports.explanation import explanation
+from palmette.reports.explanation import SHOWN
 from palmette.reports.html import element, html, page, quiet, rows_table
 
 if TYPE_CHECKING:
     from palmette.structures.chain.explain import Explanation
 
-SHOWN = 15  # contributions
 _BAR = 7.0  # em, of the largest contribution
 _FOR, _AGAINST = "rgba(31,119,180,0.55)", "rgba(214,130,20,0.55)"
 
 
 def explained(found: Explanation) -> str:
-    return explanation_html(explanation(found))
+    return explanation_html(found.to_dict())
 
 
 def explanation_html(record: Mapping[str, Any]) -> str:

@@ -30,8 +30,7 @@ from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
 from palmette.features.templates import parse, to_text
-from palmette.kernels.core.hashing import hash_pieces, mixed_all
-from palmette.kernels.core.table import FeatureIndex, find_all, hash_index, sorted_index
+from palmette.kernels.core.hashing import FeatureIndex, find_all, hash_index, hash_pieces, mixed_all, sorted_index
 from palmette.kernels.io.columns import join_types
 from palmette.options.declare import Value
 from palmette.structures.training_log import without_times

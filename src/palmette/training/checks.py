@@ -15,8 +15,7 @@ from palmette.data.text import nfc
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.errors import DataError, counted
 from palmette.features.templates import TemplateSet
-from palmette.kernels.chain.forms import Active, Chain, Data
-from palmette.kernels.chain.label_context import LabelContextWeights
+from palmette.kernels.chain.forms import Active, Chain, Data, LabelContextWeights
 from palmette.options.learners import Learner
 from palmette.options.spelling import named, spelt
 from palmette.training.lbfgs import Result

@@ -20,10 +20,9 @@ from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import UsageError
 from palmette.features.encode import kept_attributes
 from palmette.features.templates import LABEL_CONTEXT
-from palmette.kernels.chain.forms import FeatureWeights
-from palmette.kernels.chain.label_context import LabelContextWeights
-from palmette.kernels.chain.packed import PackedRows
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.chain.forms import FeatureWeights, LabelContextWeights
+from palmette.kernels.chain.viterbi import PackedRows
+from palmette.kernels.core.hashing import FeatureIndex
 from palmette.options.declare import OptionError
 from palmette.options.spelling import argument
 from palmette.structures.chain.gold import certain, gold_and_guess

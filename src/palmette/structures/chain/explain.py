@@ -14,14 +14,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from palmette.data.analysed import Labelling
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask
-from palmette.display import drawn
+from palmette.display import drawn_by, printed_by
 from palmette.errors import DataError
 from palmette.features.readable import TAG, WORD, AttributeWords
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
@@ -66,8 +66,39 @@ class Explanation(NamedTuple):
     difference: float
     contributions: list[Contribution]  # the largest ones first
 
-    def _repr_html_(self) -> str:
-        return drawn(self, "reports.notebook_explanation:explained")
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists and numbers, ready for JSON."""
+        return {
+            "tokens": self.words,
+            "best": _candidate(self.first, self.first_states),
+            "runner_up": _candidate(self.second, self.second_states),
+            "difference": self.difference,
+            "contributions": [
+                {
+                    "token": c.token + 1,
+                    "word": self.words[c.token],
+                    "attribute": c.attribute,
+                    "name": c.name,
+                    "best": c.first,
+                    "runner_up": c.second,
+                    "amount": c.amount,
+                }
+                for c in self.contributions
+            ],
+        }
+
+    def __repr__(self) -> str:
+        return f"Explanation({len(self.words)} tokens, difference={self.difference:.4f})"
+
+    __str__ = printed_by("reports.explanation:print_explanation")
+    _repr_html_ = drawn_by("reports.notebook_explanation:explained")
+
+
+def _candidate(one: Labelling, states: list[str] | None) -> dict[str, Any]:
+    fields: dict[str, Any] = {"tags": one.output, "score": one.score}
+    if one.probability is not None:
+        fields["probability"] = one.probability
+    return fields if states is None else fields | {"states": states}
 
 
 def weight_of(chain: Chain, rows: FeatureWeights, attribute: int, states: tuple[int, ...]) -> float:

@@ -19,8 +19,7 @@ from palmette.data.scratch import Scratch, ScratchFile
 from palmette.data.subset import take
 from palmette.features.encode import Encoder, keys_of, new_feature_index
 from palmette.kernels.chain.forms import Active
-from palmette.kernels.core.hashing import mixed_all
-from palmette.kernels.core.table import FeatureIndex, find_all
+from palmette.kernels.core.hashing import FeatureIndex, find_all, mixed_all
 from palmette.kernels.encode.encode import TemplateCells, keep_attributes
 from palmette.kernels.io.columns import join_types
 

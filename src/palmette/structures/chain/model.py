@@ -16,9 +16,9 @@ from palmette.data.labels.schemes import Transitions
 from palmette.errors import DataError, counted
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Chain, Data, Trellis, make_trellis, stride_of
-from palmette.kernels.chain.train import decode
+from palmette.kernels.chain.viterbi import decode
 from palmette.kernels.core.compile import prepared
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex
 from palmette.options.chain import ChainSettings
 from palmette.options.declare import OptionError
 from palmette.options.spelling import argument
@@ -29,8 +29,8 @@ from palmette.structures.chain.weights import Shape
 if TYPE_CHECKING:  # the best path does not wait for the other ways to decode
     from palmette.kernels.chain.beam import BeamWeights
     from palmette.kernels.chain.double import DoubleWeights
-    from palmette.kernels.chain.label_context import LabelContextWeights
-    from palmette.kernels.chain.packed import PackedRows
+    from palmette.kernels.chain.forms import LabelContextWeights
+    from palmette.kernels.chain.viterbi import PackedRows
     from palmette.structures.chain.scoring import Scoring
     from palmette.structures.chain.session import Session
     from palmette.structures.stored import Names

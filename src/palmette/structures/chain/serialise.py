@@ -32,8 +32,8 @@ from palmette.kernels.chain.forms import (
     no_weights,
     stride_of,
 )
-from palmette.kernels.chain.packed import PackedRows
-from palmette.kernels.core.aligned import aligned_zeros
+from palmette.kernels.chain.viterbi import PackedRows
+from palmette.kernels.core.types import aligned_zeros
 from palmette.lazy import loaded
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.array_specs import (
@@ -79,7 +79,7 @@ from palmette.structures.stored import (
 )
 
 if TYPE_CHECKING:
-    from palmette.kernels.chain.label_context import LabelContextWeights
+    from palmette.kernels.chain.forms import LabelContextWeights
 
 CRFSUITE = ".crfsuite"
 STORE = ModelStore(TASK, ChainMeta, AboutTraining, ChainSettings)

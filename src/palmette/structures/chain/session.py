@@ -26,7 +26,7 @@ from palmette.features.encode import LEXICON, Encoder
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import Active, Data, no_active
 from palmette.kernels.core.compile import prepared
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex
 from palmette.kernels.encode.sentence import NewCells, SentenceCells, encode_sentence, hash_cells
 from palmette.kernels.io import items
 from palmette.kernels.io.items import find_items, make_item_room

@@ -23,7 +23,7 @@ from palmette.errors import DataError, counted
 from palmette.features.counting import index_of
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Chain, Data, no_active
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex
 from palmette.kernels.io.columns import join_types
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.data import Collected

@@ -25,7 +25,7 @@ from palmette.features.encode import Encoder, keys_of
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet
 from palmette.kernels.chain.forms import Active
-from palmette.kernels.core.table import FeatureIndex, add_all, hash_index
+from palmette.kernels.core.hashing import FeatureIndex, add_all, hash_index
 from palmette.kernels.encode.encode import keep_attributes
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.data import Collected, allow_table

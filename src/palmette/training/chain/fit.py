@@ -69,9 +69,7 @@ def fit(source: Any, dev: Corpus | None, request: TrainRequest, scale: Scale = M
                     return _ended(tried, None, request)
                 request = _in_as_many_passes(tried, request)
         if isinstance(request.settings.learner, HiddenMarkov):
-            from palmette.training.hmm import fit_hmm
-
-            return _ended(fit_hmm(source, dev, request), dev, request)
+            return _ended(loaded("lab.hmm.learner:fit_hmm")(source, dev, request), dev, request)
         survey = scale.survey(source, request)
         problem = scale.encode(survey, settle(survey, scale.refuses), dev)
         trained = train(problem, scale)

@@ -32,9 +32,8 @@ from palmette.kernels.chain.batches import (
     new_counts,
 )
 from palmette.kernels.chain.beam import BeamData, BeamWeights
-from palmette.kernels.chain.costs import Chunks, no_chunks
-from palmette.kernels.chain.forms import Active, Chain, Data, no_active, no_sums
-from palmette.kernels.chain.label_context import LabelContextWeights
+from palmette.kernels.chain.candidates import Chunks, no_chunks
+from palmette.kernels.chain.forms import Active, Chain, Data, LabelContextWeights, no_active, no_sums
 from palmette.kernels.chain.stochastic import Descent, descend, make_descent_workspace, make_gradients
 from palmette.kernels.chain.train_beam import BeamLearner, make_beam_learning_workspace, train_beam
 from palmette.kernels.chain.train_paths import PathWorkspace, make_path_workspace, train_paths

@@ -22,7 +22,7 @@ import numpy as np
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, FeatureWeights, TransitionWeights
 from palmette.kernels.chain.mix import Sums, Table, add_cells, changed_rows, mix_cells, put_cells, take_cells
-from palmette.kernels.core.aligned import aligned_zeros
+from palmette.kernels.core.types import aligned_zeros
 from palmette.options.chain import ChainOptions
 from palmette.options.spelling import named, spelt
 from palmette.structures.chain.lists import MANY_LABELS, grows, is_list

@@ -21,9 +21,8 @@ import numpy as np
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, longest_of, make_trellis
 from palmette.kernels.chain.gather import Columns, Target, fill_rows, gather, inverted
-from palmette.kernels.chain.gradient import Expected, expectations, make_likelihood_workspace
-from palmette.kernels.chain.local_gradient import local_expectations
-from palmette.kernels.core.aligned import aligned_zeros
+from palmette.kernels.chain.gradient import Expected, expectations, local_expectations, make_likelihood_workspace
+from palmette.kernels.core.types import aligned_zeros
 from palmette.structures.chain.weights import ARITIES, Seen
 from palmette.training.lbfgs import squared_norm
 from palmette.training.team import Workers

@@ -13,7 +13,7 @@ import numpy as np
 from palmette.features.encode import keys_of
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import Chain, FeatureWeights, no_weights, stride_of
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex
 from palmette.options.chain import ChainSettings, Latent
 from palmette.structures.chain.data import seen_combinations
 from palmette.structures.chain.lists import MANY_LABELS, as_lists, as_rows, growing, grows, is_list
