@@ -176,6 +176,42 @@ def test_flat_names_of_taggers(flat: dict, params: dict) -> None:
     Tagger(**params)._settings()
 
 
+@pytest.mark.parametrize(
+    ("flat", "nested"),
+    [
+        ({"learner": "crf", "l2": 1}, {"learner": Crf(l2=1)}),
+        ({"learner": Crf(l2=1), "l1": 2}, {"learner": Crf(l1=2, l2=1)}),
+        ({"latent": 3, "beam": 4, "learner": "mira", "nbest": 2},
+         {"states": Latent(3), "search": Beam(4), "learner": Mira(nbest=2)}),
+        ({"search": "beam", "update": "early"}, {"search": Beam(update="early")}),
+    ],
+)  # fmt: skip
+def test_estimators_take_flat_names(flat: dict[str, Any], nested: dict[str, Any]) -> None:
+    made = Tagger(**flat)
+    assert made._settings() == Tagger(**nested)._settings()
+    variants = {"learner", "search", "states"}
+    inner = {name: value for name, value in flat.items() if name not in variants}
+    outer = {name: value for name, value in flat.items() if name in variants}
+    assert Tagger(**outer).set_params(**inner)._settings() == made._settings()
+    again = type(made)(**made.get_params(deep=False))
+    assert all(again.get_params(deep=False)[name] is value for name, value in made.get_params(deep=False).items())
+
+
+@pytest.mark.parametrize(
+    ("flat", "problem"),
+    [
+        ({"learner": "mira", "l2": 1}, "option of crf.*the learner is mira"),
+        ({"update": "early"}, "option of beam; the search is viterbi"),
+        ({"learner": Crf(l2=1), "l2": 2}, "l2: it is given twice"),
+        ({"learner": "mira", "nbest": 0}, "from 1 to 1,000"),
+        ({"threads": 2}, "a parameter of fit"),
+    ],
+)
+def test_flat_names_that_do_not_apply(flat: dict[str, Any], problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        Tagger(**flat)
+
+
 def test_options_of_other_learners_name_their_owner() -> None:
     with pytest.raises(OptionError, match=r"nbest: is an option of probperc and mira.*; the learner is auto"):
         assemble(TaggerOptions, {"nbest": 5})

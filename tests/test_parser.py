@@ -282,7 +282,7 @@ def test_bad_settings(options: dict[str, Any], said: str) -> None:
         (lambda: Beam(0), "beam|width"), (lambda: Beam(MOST_BEAM + 1), "4,096"), (lambda: Beam(2.5), "whole number"),
         (lambda: Beam(update="late"), "update"), (lambda: PassiveAggressive(pa_type="PA-III"), "pa_type"),
         (lambda: Mira(aggressiveness=0), "aggressiveness"), (lambda: ProbPerc(rate_schedule="up"), "rate_schedule"),
-        (lambda: Perceptron(rate=0.1), "no parameter 'rate'"), (lambda: Parser(beam=2), "search=Beam"),
+        (lambda: Perceptron(rate=0.1), "no parameter 'rate'"), (lambda: Parser(width=2), "search=Beam"),
         (lambda: Parser(rate=0.1), "option of probperc"), (lambda: Parser(nbest=2), "option of probperc and mira"),
     ],
 )  # fmt: skip

@@ -8,6 +8,7 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from seqeval import metrics as judge
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
 
-from palmette import HMM, Classifier, FormatSpec, Parser, Tagger, load_demo
+import palmette
+from palmette import HMM, Classifier, FormatSpec, LinearClassifier, Parser, Tagger, load_demo
 from palmette.errors import DataError, UsageError
 from palmette.features.templates import parse
 from palmette.structures.chain.python_data import corpus_of
@@ -269,6 +271,36 @@ def test_wrong_data(fitted: Tagger) -> None:
     for learn in (lambda: fitted.partial_fit(*wide), lambda: chunker().fit(SMALL, SMALL_Y, dev=wide)):
         with pytest.raises(DataError, match="has 3 columns, and the model was trained on 2"):
             learn()
+
+
+@pytest.mark.parametrize(
+    ("token", "one"),
+    [
+        (lambda word: word, ["Time", "flies"]),
+        (lambda word: {"w": word}, [{"w": "Time"}]),
+        (lambda word: [f"w={word}", "p"], [["w=Time", "p"], ["w=flies", "p"]]),
+    ],
+)
+def test_one_sentence_is_not_a_list_of_them(token: Any, one: list[Any]) -> None:
+    tagger = Tagger(passes=1).fit([[token("Time"), token("flies")]] * 3, [["N", "V"]] * 3)
+    for method in (tagger.predict, tagger.predict_marginals, tagger.nbest):
+        with pytest.raises(DataError, match=r"looks like one sentence.*predict\(\[sentence\]\)"):
+            method(one)
+    assert len(tagger.predict([one])[0]) == len(one)
+    with pytest.raises(DataError, match="split it first"):
+        tagger.predict(["Time flies"])
+
+
+def test_a_model_of_any_kind_is_opened(fitted: Tagger, tmp_path: Path) -> None:
+    rows = LinearClassifier("perceptron", passes=2).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
+    for made in (fitted, rows, Parser(passes=1).fit([[{"form": "a", "head": 0, "deprel": "root"},
+                                                      {"form": "b", "head": 1, "deprel": "x"}]])):  # fmt: skip
+        made.save(tmp_path / "model.palm")
+        for copied in (False, True):
+            assert type(palmette.load(tmp_path / "model.palm", copy=copied)) is type(made)
+    (tmp_path / "text").write_text("no model", encoding="utf-8")
+    with pytest.raises(palmette.ModelError):
+        palmette.load(tmp_path / "text")
 
 
 def test_a_column_that_no_template_reads_may_be_there() -> None:
