@@ -328,6 +328,13 @@ def test_bad_calls(trained: Parser) -> None:
         trained.predict("a b")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("words", [["Time", "flies"], [{"form": "Time"}, {"form": "flies"}]])
+def test_one_sentence_is_not_a_list_of_them(trained: Parser, words: list[Any]) -> None:
+    with pytest.raises(DataError, match="looks like one sentence"):
+        trained.predict(words)
+    assert len(trained.predict([words])[0]) == 2
+
+
 def test_no_trees_to_learn_from() -> None:
     for given in ([], [["a", "b"]]):
         with pytest.raises(DataError, match="no trees"):

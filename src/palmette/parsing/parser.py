@@ -294,7 +294,15 @@ class Parser(ParserOptions, Estimator):
 def _treebank(sentences: Sentences) -> Treebank:
     if isinstance(sentences, str):
         raise DataError("a list of sentences is expected, and this is a string")
-    return sentences if isinstance(sentences, Treebank) else treebank_from_sentences(sentences)
+    return sentences if isinstance(sentences, Treebank) else treebank_from_sentences(_several(sentences))
+
+
+def _several(sentences: Iterable[Iterable[Word]]) -> list[Iterable[Word]]:
+    """The sentences in a list. A string or a dictionary is a word, not a sentence."""
+    given = list(sentences)
+    if any(isinstance(words, str | Mapping) for words in given):
+        raise DataError("this looks like one sentence: give a list of sentences, as in predict([sentence])")
+    return given
 
 
 def _with_trees(treebank: Treebank) -> Treebank:
@@ -309,7 +317,7 @@ def _labelled(sentences: Sentences, trees: Iterable[Tree] | None = None) -> Tree
         return _treebank(sentences)
     if isinstance(sentences, Treebank):
         raise UsageError("trees: a Treebank has its own trees; leave them out")
-    given, arcs = [list(words) for words in sentences], [list(tree) for tree in trees]
+    given, arcs = [list(words) for words in _several(sentences)], [list(tree) for tree in trees]
     if len(given) != len(arcs):
         raise DataError(f"{counted(len(given), 'sentence')} and {counted(len(arcs), 'tree')}")
     made = []
