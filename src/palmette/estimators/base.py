@@ -29,6 +29,8 @@ class PerSentence(list[Any]):
 class Estimator(Options):
     """Base of the estimators. Parameters are declared options; see options/declare.py."""
 
+    documented = True
+
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
