@@ -1,4 +1,4 @@
-"""The tables of docs/pipeline.md and the sentence of docs/benchmarks.md about pipelines, from the record of bench/udpipe.py."""
+"""The tables of docs/pipeline.md and a sentence of docs/benchmarks.md, from the record of bench/udpipe.py."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ class ConstructorSignature:
 
 
 class Documentation:
-    """The docstring of a class with a section on its parameters, made when it is asked for, so that `help` and notebooks
-    show what the declarations say. `own` is what was written by hand."""
+    """The docstring of a class with a section on its parameters, made when it is asked for: `help` and notebooks show
+    what the declarations say. `own` is what was written by hand."""
 
     def __init__(self, own: str) -> None:
         self.own = own
