@@ -13,9 +13,7 @@ from palmette.kernels.chain.train_beam import BeamLearner
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
 from palmette.options.learners import Learner
 from palmette.options.search import UPDATE_NUMBERS, Beam
-from palmette.training.chain.beam import BeamLearning
-from palmette.training.chain.costs import chunks_for
-from palmette.training.chain.exact import PathLearning
+from palmette.training.chain.learning import BeamLearning, PathLearning, chunks_for
 from palmette.training.team import ThreadTeam
 
 

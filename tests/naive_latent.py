@@ -22,8 +22,8 @@ from naive_chain import Example, Feature, Model, Path, Sentence, parts, summed, 
 from palmette.features.templates import TemplateSet, parse
 from palmette.kernels.chain.forms import Chain
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.random_start import start_randomly
 from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
+from palmette.training.chain.start import start_randomly
 from palmette.training.trainer import shuffled
 
 CLOSE = 1e-4  # nearer paths may change places between float32 and float64

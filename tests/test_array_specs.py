@@ -50,7 +50,7 @@ from palmette.parsing.serialise import (
 )
 from palmette.structures.chain.array_specs import LabelCodes, chain_sizes, chain_specs, layout_of
 from palmette.structures.chain.serialise import load_chain
-from palmette.structures.stored_features import Buckets
+from palmette.structures.stored import Buckets
 
 Arrays = dict[str, np.ndarray]
 OPTIONAL = (".rest", ".packed_names")  # a file may lack them, and `seen` of a language model

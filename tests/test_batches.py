@@ -23,8 +23,7 @@ from palmette.options.search import Beam
 from palmette.options.training import BATCHES, automatic_batch_size
 from palmette.structures.chain.weights import with_state
 from palmette.training import team
-from palmette.training.chain.descent import DescentLearning
-from palmette.training.chain.exact import PathLearning
+from palmette.training.chain.learning import DescentLearning, PathLearning
 from palmette.training.team import ThreadTeam
 
 FIXED = {"max_tokens": 3, "learning": True, "lists": True}

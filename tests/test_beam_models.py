@@ -25,9 +25,9 @@ from palmette.kernels.chain.label_context import LABEL_BITS
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.options.spelling import assemble
 from palmette.structures.chain.calibrate import fit_temperature
+from palmette.structures.chain.compact import pruned
 from palmette.structures.chain.label_context import carried, restart_contexts
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.prune import pruned
 from palmette.structures.chain.separation import separation
 from palmette.structures.chain.serialise import load_chain
 

@@ -19,7 +19,7 @@ from palmette.data.corpus import Corpus, column_of_strings
 from palmette.data.labels.schemes import SCHEMES, are_chunk_labels
 from palmette.datasets.demo import demo_text
 from palmette.errors import DataError, UsageError
-from palmette.estimators.label_noise import DOUBTFUL, doubtful_labels, label_doubts
+from palmette.estimators.check import DOUBTFUL, doubtful_labels, label_doubts
 from palmette.evaluation.cell_checks import LONG, problem_of
 from palmette.evaluation.data_view import DataView
 from palmette.evaluation.findings import KINDS, Finding

@@ -14,7 +14,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.data.sources import SENTENCES
 from palmette.datasets.demo import demo_text
 from palmette.lab.hmm.estimator import HMM
-from palmette.training.chain.templates import choose_templates
+from palmette.training.chain.settle import choose_templates
 from palmette.training.checks import warn_of_strange_corpus, warn_of_strange_trees
 
 TEXT = ["the", "dog", "barks", "at", "the", "old", "man", "who", "reads", "a", "long", "book"]

@@ -239,6 +239,6 @@ def test_settings_that_do_not_go_together(settings: dict[str, Any], message: str
 
 
 def test_more_weights_than_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("palmette.training.chain.batch.physical_memory", lambda: 1 << 20)
+    monkeypatch.setattr("palmette.training.chain.train.physical_memory", lambda: 1 << 20)
     with pytest.raises(UsageError, match=r"learner=Crf\(optimiser='adagrad'\)"):
         Tagger("chunk", learner="crf").fit(*demo("train", 50))

@@ -16,7 +16,7 @@ from palmette.cli import main
 from palmette.data.items import corpus_from_items
 from palmette.data.subset import held_out
 from palmette.options.learners import HELD_OUT, LEAST_SENTENCES, MOST_LABELS, Auto, n_held_out
-from palmette.structures.chain.attribute_names import attribute_words
+from palmette.structures.chain.explain import attribute_words
 from palmette.training.chain.fit import n_to_hold_out
 
 X = [["the", "old", "man"], ["a", "boat"], ["the", "man", "sings"]]

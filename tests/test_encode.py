@@ -20,8 +20,8 @@ from palmette.features.encode import Encoder, new_feature_index
 from palmette.features.resources import Clusters, Lexicon, Resources
 from palmette.features.templates import TemplateSet, parse
 from palmette.structures.chain.data import Collected, allow_table, encode_corpus
-from palmette.structures.chain.session_rooms import PLAIN, reader_for
-from palmette.structures.stored_features import Names
+from palmette.structures.chain.session import PLAIN, reader_for
+from palmette.structures.stored import Names
 
 Sentences = list[list[list[str]]]
 Listed = list[list[str]]  # the attribute strings of each token of a corpus

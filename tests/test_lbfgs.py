@@ -24,7 +24,7 @@ from palmette.training.lbfgs import (
     strong_wolfe,
 )
 from palmette.training.lbfgs import minimise as minimise_single
-from palmette.training.workers import Workers
+from palmette.training.team import Workers
 
 SHARP = {"tolerance": 0.0, "gradient_tolerance": 1e-9, "iterations": 2000}
 

@@ -33,7 +33,7 @@ from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.learning.coefficients import hildreth, within_sum
 from palmette.options.learners import PA_VARIANTS, Mira, PassiveAggressive
-from palmette.training.chain.costs import chunks_for
+from palmette.training.chain.learning import chunks_for
 
 SCHEMES = {
     "IOB2": ["O", "B-X", "I-X", "B-Y", "I-Y"],

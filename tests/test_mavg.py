@@ -37,7 +37,7 @@ from palmette.options.chain import EVERY
 from palmette.structures.chain.serialise import load_chain
 from palmette.structures.chain.weights import Shape, estimated, everything_allowed, new_chain, restart_from_average
 from palmette.training.chain import start as starting
-from palmette.training.chain.exact import Averaging, PathLearning
+from palmette.training.chain.learning import Averaging, PathLearning
 
 TEXT = {0: "U0:%x[0,0]", 1: "U0:%x[0,0]\nB\nB1:%x[0,1]", 2: "U0:%x[0,0]\nB\nT"}
 SHARE = 0.5

@@ -18,15 +18,14 @@ from palmette.features.templates import parse
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.options.declare import OptionError
 from palmette.options.spelling import assemble
-from palmette.training.chain.exact import LAST, Averaging
 from palmette.training.chain.fit import prepared
+from palmette.training.chain.learning import LAST, Averaging
 from palmette.training.chain.mixing import mix_shards, shard_sentences
 from palmette.training.chain.request import TrainRequest
 from palmette.training.chain.train import start_learning
 from palmette.training.interrupt import Interrupt
 from palmette.training.result import EpochLog
-from palmette.training.slices import Monitor
-from palmette.training.trainer import train_epochs
+from palmette.training.trainer import Monitor, train_epochs
 
 LEARNERS = [
     {"learner": "perceptron"},

@@ -36,9 +36,9 @@ from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import ARITIES
 from palmette.training import memory, trainer
 from palmette.training.chain import objective
-from palmette.training.chain.label_digest import LabelDigest
-from palmette.training.chain.mapped_objective import MappedObjective
+from palmette.training.chain.disk import MappedObjective
 from palmette.training.chain.objective import ChainObjective
+from palmette.training.chain.survey import LabelDigest
 
 BLOCK, WINDOW = 16, 3
 

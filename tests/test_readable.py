@@ -13,7 +13,7 @@ from palmette.cli import main
 from palmette.features.named import NAMED_SETS, named_set
 from palmette.features.readable import AttributeWords
 from palmette.features.templates import parse
-from palmette.structures.chain.attribute_names import attribute_words
+from palmette.structures.chain.explain import attribute_words
 
 CELL = st.text(st.characters(codec="utf-8", exclude_categories=("Zs", "Cc", "Cs")), min_size=1, max_size=4)
 

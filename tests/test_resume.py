@@ -23,8 +23,8 @@ from strategies import Task, few, tasks
 from palmette.data.corpus import Corpus
 from palmette.errors import UsageError
 from palmette.features.templates import parse
+from palmette.structures.chain.compact import pruned
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.prune import pruned
 from palmette.structures.chain.serialise import load_chain
 from palmette.training.result import TrainResult
 from palmette.training.trainer import shuffled

@@ -52,8 +52,7 @@ ALLOWED = {
     "data/model_file.py": {"--upgrade"},  # of pip
     "connect/wapiti_models.py": {"--type"},  # of wapiti
     "structures/chain/constraints.py": {"--to"},  # beside what Python has
-    "training/chain/templates.py": {"--atoms"},  # beside what Python has
-    "training/chain/settle.py": {"--learner"},  # beside what Python has
+    "training/chain/settle.py": {"--atoms", "--learner"},  # beside what Python has
     "pipeline/model.py": {"--input"},  # beside what Python has
     "pipeline/run.py": {"--input"},
     "reports/inspection.py": {"--label", "--json"},  # printed by a command

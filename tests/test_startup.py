@@ -87,7 +87,7 @@ NOT_FOR_TAGGING = (
     "palmette.kernels.chain.nbest", "palmette.kernels.chain.posteriors", "palmette.kernels.core.jit",
     "palmette.kernels.core.sources", "palmette.reports", "palmette.structures.chain.beam",
     "palmette.structures.chain.calibrate", "palmette.structures.chain.label_context",
-    "palmette.structures.chain.nbest", "palmette.structures.chain.posteriors", "palmette.structures.chain.prune",
+    "palmette.structures.chain.nbest", "palmette.structures.chain.posteriors", "palmette.structures.chain.compact",
     "palmette.training",
 )  # fmt: skip
 

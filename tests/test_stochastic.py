@@ -24,7 +24,7 @@ from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.structures.chain.data import allow_table, encode_corpus
 from palmette.structures.chain.weights import estimated, with_state
-from palmette.training.chain.descent import DescentLearning
+from palmette.training.chain.learning import DescentLearning
 from palmette.training.chain.objective import ChainObjective
 
 BARE = ("start", "end", "pair", "triple")

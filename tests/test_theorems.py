@@ -19,7 +19,7 @@ from palmette.kernels.chain.forms import make_trellis
 from palmette.kernels.chain.max_recursion import margins
 from palmette.structures.chain.separation import longest_features, mistakes_bound
 from palmette.structures.chain.weights import norm as length_of
-from palmette.training.chain.exact import PathLearning
+from palmette.training.chain.learning import PathLearning
 from palmette.training.trainer import shuffled
 
 SEEDS = [1, 2, 3, 4]

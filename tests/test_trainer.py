@@ -14,11 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from palmette.structures.training_log import Epoch, without_times
-from palmette.training import slices as slicing
+from palmette.training import trainer as slicing
 from palmette.training.interrupt import Interrupt, interruptible, stop_on_sigterm
 from palmette.training.result import EpochLog
-from palmette.training.slices import Monitor, Slices
-from palmette.training.trainer import WINDOW, Counts, Learning, balanced, shuffled, train_epochs
+from palmette.training.trainer import WINDOW, Counts, Learning, Monitor, Slices, balanced, shuffled, train_epochs
 
 N = 20
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from palmette.data.text import TextSpec
     from palmette.data.treebank import Treebank
     from palmette.datasets.demo import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
+    from palmette.errors import DataError, ModelError, PalmetteError, TemplateError, UsageError
+    from palmette.estimators.base import load
     from palmette.estimators.check import check
     from palmette.estimators.pick import pick, pick_file
     from palmette.estimators.tagger import Tagger
@@ -45,6 +47,8 @@ _MODULES = {
     "data.text": ("TextSpec",),
     "data.treebank": ("Treebank",),
     "datasets.demo": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),
+    "errors": ("DataError", "ModelError", "PalmetteError", "TemplateError", "UsageError"),
+    "estimators.base": ("load",),
     "estimators.check": ("check",),
     "classification.classifier": ("Classifier",),
     "lab.hmm.estimator": ("HMM",),

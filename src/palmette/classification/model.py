@@ -44,7 +44,7 @@ from palmette.options.spelling import spelt
 from palmette.structures.chain.data import encode_corpus
 from palmette.structures.chain.model import check_columns
 from palmette.structures.chain.weights import everything_allowed, forbidding
-from palmette.structures.stored_features import Names
+from palmette.structures.stored import Names
 
 
 def sentences(offset: np.ndarray, active: Active, n_attributes: int) -> Sentences:

@@ -238,9 +238,8 @@ class TrainParser(ConfigOptions, ForceOptions, JsonOptions, Command):
         with TrainingDisplay(settings.n_passes(), metric, self.quiet or self.json) as display:
             parser.fit(
                 treebank, dev=held_out, resume=None if old is None else old.model_, checkpoint=self.checkpoint,
-                threads=self.threads, progress=display,
+                threads=self.threads, progress=display, about=about,
             )  # fmt: skip
-        parser.model_.meta |= about
         if self.compact:
             report = parser.compact(held_out, threads=self.threads or available_cores(), most_loss=MOST_LOSS)
             if not (self.quiet or self.json):

@@ -37,8 +37,8 @@ from palmette.pipeline.kernels.bundles import (
 )
 from palmette.pipeline.known_words import SHORT
 from palmette.structures.chain.data import ONES, Collected
-from palmette.structures.chain.session_rooms import PLAIN, AttributeReader, CellReader, reader_for
-from palmette.structures.stored_features import (
+from palmette.structures.chain.session import PLAIN, AttributeReader, CellReader, reader_for
+from palmette.structures.stored import (
     Count,
     StoredTemplates,
     index_specs,

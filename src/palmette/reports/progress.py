@@ -11,7 +11,7 @@ from typing import Any
 from palmette.reports.worker_progress import WorkerBars, WorkerLines
 from palmette.structures.training_log import Epoch, unit_of
 from palmette.training.cluster import Watcher, WorkerProgress
-from palmette.training.lines import EpochLines
+from palmette.training.result import EpochLines
 
 
 class TrainingDisplay:

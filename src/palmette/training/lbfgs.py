@@ -22,7 +22,7 @@ import numpy as np
 from palmette.errors import UsageError, counted
 from palmette.kernels.core.types import aligned_zeros
 from palmette.kernels.learning.lbfgs import LINE, Place, absorb, combine, measure, move, n_blocks, squares, survey
-from palmette.training.workers import Workers
+from palmette.training.team import Workers
 
 FEWEST = 32  # blocks that are worth a thread
 

@@ -31,11 +31,9 @@ from palmette.options.chain import ChainSettings
 from palmette.structures.chain.data import Collected, allow_table
 from palmette.structures.chain.model import check_columns, check_memory
 from palmette.structures.chain.weights import Shape
-from palmette.training.chain.changes import Changes, writable
-from palmette.training.chain.descent import DescentLearning
 from palmette.training.chain.dev import SAME_COLUMNS, check_labelled
-from palmette.training.chain.exact import LAST
-from palmette.training.chain.mixing import ShardPass, ShardWorker, check_shards
+from palmette.training.chain.learning import LAST, DescentLearning
+from palmette.training.chain.mixing import Changes, ShardPass, ShardWorker, check_shards, writable
 from palmette.training.chain.objective import ChainObjective
 from palmette.training.chain.request import TrainingData, TrainRequest
 from palmette.training.chain.start import starting_weights

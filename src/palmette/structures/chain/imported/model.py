@@ -26,7 +26,7 @@ from palmette.options.learners import Crf
 from palmette.structures.chain.metadata import Imported
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
-from palmette.structures.stored_features import Names, some_names
+from palmette.structures.stored import Names, some_names
 
 if TYPE_CHECKING:  # tagging does not wait for sums
     from palmette.structures.chain.scoring import Scoring
