@@ -10,9 +10,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from palmette.cli.command import Command, ForceOptions
+from palmette.cli.command import Command, ForceOptions, check_replaced
 from palmette.cli.output import library_muted
-from palmette.cli.paths import check_replaced
 from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 

@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from palmette.cli.common import format_spec
+from palmette.cli.compare import labelled
 from palmette.cli.output import print_json
-from palmette.cli.system_outputs import labelled
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec

@@ -12,7 +12,7 @@ from palmette.cli.classifier.common import (
     read_labelled,
 )
 from palmette.cli.common import is_model, names_of
-from palmette.cli.comparing import Comparing
+from palmette.cli.compare import Comparing
 from palmette.errors import DataError, UsageError
 from palmette.options.declare import option
 

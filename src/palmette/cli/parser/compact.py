@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from palmette.cli.change import MOST_LOSS, log_loss, save_and_report
 from palmette.cli.command import Command, ForceOptions, JsonOptions
 from palmette.cli.common import ThreadOptions, text_spec
-from palmette.cli.compaction import MOST_LOSS, log_loss, save_and_report
 from palmette.cli.parser.common import load_parser, preparation
 from palmette.data.text import TextSpec
 from palmette.options.declare import option

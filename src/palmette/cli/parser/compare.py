@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from palmette.cli.common import is_model, names_of, text_spec
-from palmette.cli.comparing import Comparing, systems_and_gold
+from palmette.cli.compare import Comparing, systems_and_gold
 from palmette.cli.parser.common import ParsingOptions, load_parser, preparation
 from palmette.data.text import TextSpec
 from palmette.errors import UsageError

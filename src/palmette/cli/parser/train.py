@@ -6,9 +6,9 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
+from palmette.cli.change import MOST_LOSS
 from palmette.cli.command import Command, ForceOptions, JsonOptions
 from palmette.cli.common import text_spec
-from palmette.cli.compaction import MOST_LOSS
 from palmette.cli.output import exit_if_interrupted, report_training
 from palmette.cli.parser.common import taggers_of
 from palmette.cli.parser.compact import log_compaction
