@@ -15,7 +15,7 @@ from palmette import Classifier, load_demo
 from palmette.errors import UsageError
 from palmette.kernels.latent.forms import Weights
 from palmette.reports.classification import inspect_classifier, print_classifier
-from palmette.reports.console import OutputConsole
+from palmette.reports.tables import OutputConsole
 
 
 @pytest.fixture

@@ -33,16 +33,15 @@ from palmette.data.analysed import Candidate, SentenceLabels, SentenceTree
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.attachment import score_trees
 from palmette.evaluation.binary import binary_scores
-from palmette.evaluation.comparison import CompareOptions, compare
 from palmette.evaluation.findings import CheckResult, FileCheck, Finding, Overlap
-from palmette.evaluation.rivals import SystemOutputs, class_rivals, label_rivals, tree_rivals
+from palmette.evaluation.rivals import CompareOptions, SystemOutputs, class_rivals, compare, label_rivals, tree_rivals
 from palmette.evaluation.scores import score
 from palmette.lazy import loaded
 from palmette.reports.html import HtmlConsole, html
 from palmette.reports.inspection import inspect_tagger
-from palmette.reports.markup import text_of
-from palmette.reports.notebook_explanation import explanation_html
+from palmette.reports.notebook import explanation_html
 from palmette.reports.notebook_sentences import record_html
+from palmette.reports.svg import text_of
 from palmette.structures.chain.explain import Contribution, Explanation
 
 SOURCE = Path(palmette.__file__).parent
@@ -298,7 +297,7 @@ def test_a_model_is_one_line_elsewhere(tmp_path: Path) -> None:
 def test_records_of_models_are_plain_data(chunker: Tagger) -> None:
     found = inspect_tagger(chunker, 8)
     assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
-    from palmette.reports.explanation import explanation
+    from palmette.reports.sentence import explanation
 
     found = chunker.explain(TIME)
     assert explanation_html(json.loads(json.dumps(explanation(found)))) == found._repr_html_()

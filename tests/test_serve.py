@@ -22,7 +22,7 @@ from palmette import Classifier, Parser, Pipeline, Tagger, load_demo
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.schemes import spans
 from palmette.errors import UsageError
-from palmette.reports.explanation import explanation
+from palmette.reports.sentence import explanation
 from palmette.serve.app import create_app
 from palmette.serve.batcher import Batcher, InFlight
 from palmette.serve.cells import corpus_of_cells

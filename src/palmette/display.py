@@ -3,7 +3,7 @@ in a room, which models and scores must not import: a class names the function t
 somebody looks.
 
     class Scores:
-        _repr_html_ = drawn_by("reports.notebook_scores:scores")        # reports/notebook_scores.py
+        _repr_html_ = drawn_by("reports.notebook:scores")        # reports/notebook.py
 """
 
 from __future__ import annotations

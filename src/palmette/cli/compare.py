@@ -17,8 +17,7 @@ from palmette.options.declare import option
 if TYPE_CHECKING:
     from palmette.data.corpus import Corpus
     from palmette.estimators.tagger import Tagger
-    from palmette.evaluation.comparison import CompareOptions
-    from palmette.evaluation.rivals import Rivals, SystemLabels, SystemOutputs
+    from palmette.evaluation.rivals import CompareOptions, Rivals, SystemLabels, SystemOutputs
 
 LEARNERS = "lab.ablation:compare_learners"
 # Options of a tagger that hold for all learners of a comparison
@@ -32,7 +31,7 @@ class Comparing(JsonOptions, Command):
     seed: int = option(default=1, low=0, group="output", help="Seed of bootstrap and randomisation.")
 
     def options(self, differences: int | None = None) -> CompareOptions:
-        from palmette.evaluation.comparison import CompareOptions
+        from palmette.evaluation.rivals import CompareOptions
 
         return CompareOptions(self.rounds, self.seed, self.json, 5 if differences is None else differences)
 
@@ -40,8 +39,8 @@ class Comparing(JsonOptions, Command):
         self, rivals: Callable[[], Rivals], data: str, about: dict[str, Any], differences: int | None = None
     ) -> None:
         """Compare and print; `about`: what JSON has of the files, `data`: what they are compared on."""
-        from palmette.evaluation.comparison import compare
-        from palmette.reports.meter import Meter
+        from palmette.evaluation.rivals import compare
+        from palmette.reports.progress import Meter
 
         meter = Meter(self.quiet or self.json)
         found = compare(rivals(), self.options(differences), meter.tell)

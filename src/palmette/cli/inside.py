@@ -60,7 +60,7 @@ class Inspect(JsonOptions, Command):
         if self.json:
             print_json(shown.to_dict())
         elif self.card:
-            from palmette.reports.card import model_card
+            from palmette.reports.inspection import model_card
 
             print(model_card(shown.to_dict(), self.model), end="")
         else:
@@ -217,7 +217,7 @@ class Explain(BiasOptions, JsonOptions, SentenceCommand):
     def run(self) -> None:
         self.check_source()
         tagger = load_tagger(self.model, self.quiet)
-        from palmette.reports.explanation import explanation, print_explanation
+        from palmette.reports.sentence import explanation, print_explanation
         from palmette.structures.chain.explain import explain
 
         found = explain(tagger.model_, self.corpus(tagger), biases(self.bias))
@@ -245,14 +245,14 @@ class DrawTrellis(SearchOptions, BiasOptions, JsonOptions, SentenceCommand):
         record = trellis_of(tagger.model_, self.corpus(tagger), biases(self.bias))
         if self.svg is not None:
             from palmette.data.files import write_whole
-            from palmette.reports.trellis_svg import trellis_svg
+            from palmette.reports.trellis import trellis_svg
 
             with write_whole(self.svg) as out:
                 out.write(trellis_svg(record, self.top).encode())
         if self.json:
             print_json(record.as_dict())
         elif self.svg is None:
-            from palmette.reports.console import OutputConsole
+            from palmette.reports.tables import OutputConsole
             from palmette.reports.trellis import trellis_text
 
             console = OutputConsole(80)

@@ -18,8 +18,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.subset import dealt, take
 from palmette.data.treebank import tokens_of
 from palmette.estimators.tagger import Tagger
-from palmette.evaluation.data_view import DataView
-from palmette.evaluation.findings import Finding
+from palmette.evaluation.findings import DataView, Finding
 from palmette.options.learners import Crf
 from palmette.structures.chain.posteriors import confidence_of
 

@@ -54,7 +54,7 @@ class Tagger(TaggerOptions, Estimator):
     Parameters are declared options; `palmette train --help` and the reference pages explain all of them.
     """
 
-    _repr_html_ = drawn_by("reports.notebook_models:model")
+    _repr_html_ = drawn_by("reports.notebook:model")
 
     # Training
 

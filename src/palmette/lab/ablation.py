@@ -30,7 +30,7 @@ from palmette.display import drawn_by
 from palmette.errors import PalmetteError, UsageError, counted
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation import significance as test
-from palmette.evaluation.comparison import CompareOptions, Pair, paired
+from palmette.evaluation.rivals import CompareOptions, Pair, paired
 from palmette.evaluation.significance import Runs, Tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.options.chain import TaggerOptions
@@ -38,10 +38,9 @@ from palmette.options.declare import OptionError
 from palmette.options.learners import ITERATIONS, Learner
 from palmette.options.spelling import assemble, flat_options
 from palmette.reports.comparison import difference_cells, rounds_legend
-from palmette.reports.console import OutputConsole
 from palmette.reports.html import printed
-from palmette.reports.meter import Meter
-from palmette.reports.tables import plain_table
+from palmette.reports.progress import Meter
+from palmette.reports.tables import OutputConsole, plain_table
 from palmette.structures.chain.gold import certain, gold_and_guess
 from palmette.structures.training_log import unit_of
 from palmette.training.result import CUT_SHORT, MORE, Progress

@@ -13,9 +13,7 @@ from palmette.features.templates import to_text
 from palmette.options.latent import ClassifierOptions
 from palmette.options.learners import Lclr
 from palmette.options.spelling import named
-from palmette.reports.console import OutputConsole
-from palmette.reports.inspected import print_facts, training_fact
-from palmette.reports.tables import described, not_zero
+from palmette.reports.tables import OutputConsole, described, not_zero, print_facts, training_fact
 from palmette.structures.latent.model import ClassifierModel, largest, n_weights
 
 if TYPE_CHECKING:

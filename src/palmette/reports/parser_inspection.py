@@ -10,9 +10,7 @@ from palmette.errors import counted
 from palmette.estimators.parser import Parser
 from palmette.evaluation.record import Inspection
 from palmette.kernels.tree.forms import LEFT, RIGHT
-from palmette.reports.console import OutputConsole
-from palmette.reports.inspected import print_facts, training_fact
-from palmette.reports.tables import described, not_zero
+from palmette.reports.tables import OutputConsole, described, not_zero, print_facts, training_fact
 from palmette.structures.tree.projective import LIFTED
 
 

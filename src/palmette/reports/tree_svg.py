@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from palmette.data.formats.conllu_light import DrawnTree
-from palmette.reports.markup import FONT, paint, palette, text_of
+from palmette.reports.svg import FONT, paint, palette, text_of
 from palmette.reports.tree import WRONG, tracks
 
 SIZE = 15  # of the words, in pixels

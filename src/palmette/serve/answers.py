@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from palmette.data.labels.schemes import spans
 from palmette.estimators.tagger import Tagger
-from palmette.reports.explanation import explanation
+from palmette.reports.sentence import explanation
 from palmette.serve.cells import corpus_of_cells
 from palmette.serve.inputs import Inputs
 from palmette.serve.limits import Limits

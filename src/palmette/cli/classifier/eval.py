@@ -28,7 +28,7 @@ class EvalClassifier(ClassifyingOptions, JsonOptions, LabelledCommand):
         if self.json:
             print_json(found.to_dict() | {"accuracy_by_pass": dev})
             return
-        from palmette.reports.scores import print_scores
+        from palmette.reports.tables import print_scores
 
         print_scores(found)
         if dev:

@@ -124,7 +124,7 @@ def show_trees(drawings: Sequence[tuple[str, DrawnTree, DrawnTree | None]], svg:
         with write_whole(svg) as out:
             out.write(svg_of(drawings).encode())
     if draw:
-        from palmette.reports.console import OutputConsole
+        from palmette.reports.tables import OutputConsole
         from palmette.reports.tree import draw_trees
 
         console = OutputConsole(10_000)

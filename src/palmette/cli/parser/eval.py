@@ -71,7 +71,7 @@ class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
         if self.json:
             print_json(found.to_dict())
             return
-        from palmette.reports.scores import print_scores
+        from palmette.reports.tables import print_scores
 
         print_scores(found)
         if drawings and (self.draw or not self.svg):

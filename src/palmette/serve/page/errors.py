@@ -15,8 +15,7 @@ from palmette.data.treebank import Treebank
 from palmette.errors import DataError, UsageError
 from palmette.estimators.parser import Parser
 from palmette.evaluation.attachment import score_trees
-from palmette.evaluation.comparison import CompareOptions, compare
-from palmette.evaluation.rivals import SystemLabels, SystemOutputs, label_rivals
+from palmette.evaluation.rivals import CompareOptions, SystemLabels, SystemOutputs, compare, label_rivals
 from palmette.evaluation.scores import errors as frequent_errors
 from palmette.evaluation.scores import score
 from palmette.serve.page.models import PageModel, data_of, page_model, treebank_of, whole, words_by_sentence

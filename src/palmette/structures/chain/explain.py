@@ -66,7 +66,7 @@ class Explanation(NamedTuple):
     contributions: list[Contribution]  # the largest ones first
 
     def _repr_html_(self) -> str:
-        return drawn(self, "reports.notebook_explanation:explained")
+        return drawn(self, "reports.notebook:explained")
 
 
 def weight_of(chain: Chain, rows: FeatureWeights, attribute: int, states: tuple[int, ...]) -> float:

@@ -13,9 +13,9 @@ from palmette.data.files import FilePath, check_apart, shown
 from palmette.data.formats.labelling import ConfidenceOutput
 from palmette.data.formats.registry import Writer, read_corpus, stream_corpus
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
-from palmette.data.joined import joined_blocks, without_text
 from palmette.data.labels.mask import LabelMask, mask_from_column
 from palmette.data.stream import BLOCK, Processed, Progress, map_in_order, process_file
+from palmette.data.subset import joined_blocks, without_text
 from palmette.errors import UsageError, counted
 from palmette.options.chain import LabelHistory, Latent
 from palmette.options.spelling import argument, named, spelt

@@ -13,8 +13,8 @@ from palmette.data.files import FilePath, check_apart
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import NO_WEIGHT, corpus_from_items
-from palmette.data.joined import joined
 from palmette.data.labels.numbers import LabelNumbers
+from palmette.data.subset import joined
 from palmette.errors import DataError, UsageError
 from palmette.lazy import loaded
 from palmette.options.chain import TaggerOptions
