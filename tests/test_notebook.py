@@ -154,9 +154,9 @@ def test_a_tree_as_picture_and_as_text() -> None:
     assert ParsedSentence(words=["a"], trees=[SentenceTree([0], ["root"])]).as_dict()["trees"][0]["heads"] == [0]
 
 
-@pytest.mark.parametrize("name", ["tree", "trellis"])
-def test_the_style_of_a_picture_is_its_own(name: str) -> None:
-    module = importlib.import_module(f"palmette.reports.{name}_svg")
+@pytest.mark.parametrize(("name", "place"), [("tree", "reports.tree_svg"), ("trellis", "reports.trellis")])
+def test_the_style_of_a_picture_is_its_own(name: str, place: str) -> None:
+    module = importlib.import_module(f"palmette.{place}")
     rules = re.findall(r"([^{}]+)\{[^{}]*\}", re.sub(r"@media[^{]*\{", "", module._STYLE))
     assert len(rules) > 8
     for selectors in rules:

@@ -18,6 +18,7 @@ def take(corpus: Corpus, sentences: np.ndarray) -> Corpus:
     size = np.diff(corpus.offset)[sentences]
     offset = np.concatenate(([0], np.cumsum(size))).astype(np.int64)
     tokens = np.repeat(corpus.offset[sentences] - offset[:-1], size) + np.arange(offset[-1])
+    lines = token_lines(corpus)
     return Corpus(
         offset,
         [picked(column, tokens) for column in corpus.columns],
@@ -26,17 +27,11 @@ def take(corpus: Corpus, sentences: np.ndarray) -> Corpus:
         None if corpus.attributes is None else _attributes(corpus.attributes, tokens),
         None if corpus.weight is None else corpus.weight[sentences],
         source=corpus.source,
-        token_lines=_lines(corpus, tokens),
+        token_lines=None if lines is None else lines[tokens],
         numbers=sentences if corpus.numbers is None else corpus.numbers[sentences],
         vectors=corpus.vectors,
         label_numbers=corpus.label_numbers,
     )
-
-
-def _lines(corpus: Corpus, tokens: np.ndarray) -> np.ndarray | None:
-    if corpus.lines is not None:
-        return corpus.lines.first_line + corpus.lines.tokens[tokens]
-    return None if corpus.token_lines is None else corpus.token_lines[tokens]
 
 
 def picked(column: Column, tokens: np.ndarray) -> Column:

@@ -11,7 +11,8 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Column, Corpus
-from palmette.data.labels.mask import ANYTHING, partial_looks
+from palmette.data.formats.spec import ANYTHING
+from palmette.data.labels.mask import partial_looks
 from palmette.display import drawn_by
 
 KINDS = {

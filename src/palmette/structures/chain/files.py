@@ -15,7 +15,6 @@ from palmette.data.formats.registry import Writer, read_corpus, stream_corpus
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.data.labels.mask import LabelMask, mask_from_column
 from palmette.data.stream import BLOCK, Processed, Progress, map_in_order, process_file
-from palmette.data.subset import joined_blocks, without_text
 from palmette.errors import UsageError, counted
 from palmette.options.chain import LabelHistory, Latent
 from palmette.options.spelling import argument, named, spelt
@@ -143,6 +142,8 @@ def decoded_file(
 ) -> tuple[Corpus, np.ndarray]:
     """A file as a corpus without its text, and the labels i32[N] that the model finds. Blocks are read and decoded side
     by side."""
+    from palmette.data.subset import joined_blocks, without_text
+
     spec = request.reading_spec.resolved(source)
 
     def work(block: Corpus) -> tuple[Corpus, np.ndarray]:
