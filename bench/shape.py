@@ -21,7 +21,8 @@ from bench.measure import RESULTS
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src" / "palmette"
 RECORD = RESULTS / "shape.json"
-ROOMS = ("connect", "crfsuite", "lab", "pipeline", "serve", "tuning")  # folders that the core does not need
+# Folders that the core does not need: kinds of structures, and what is built on models
+ROOMS = ("classification", "connect", "crfsuite", "lab", "parsing", "pipeline", "serve", "tuning")
 MANY = 10  # parameters
 
 # Counts the frames between `main` and the first kernel of a command, and what ran on the way.

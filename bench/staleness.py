@@ -1,8 +1,9 @@
 """Which records are older than the sources that they measure.
 
-A record keeps a digest of what decides its figures: the compiled code (`kernels/`, without its build), the features
-(`features/`), both as syntax trees without comments, docstrings and imports, and the defaults of all options. The
-Python around them may move without a record growing old; `python -m bench against REVISION` measures what that costs.
+A record keeps a digest of what decides its figures: the compiled code (the folders `kernels`, without what builds and
+finds it) and the features (`features/`), both as the set of their top-level statements, and the defaults of all
+options. A statement is a syntax tree without comments, docstrings and imports, so that files may move and merge without
+a record growing old. The Python around them may move too; `python -m bench against REVISION` measures what that costs.
 
 `recheck.json` names the records of earlier code that are kept, with the digest of today's code and the reason: that
 they were looked at and are still true, or that they were not run again; for
@@ -22,27 +23,42 @@ from typing import Any
 SOURCES = Path(__file__).resolve().parent.parent / "src" / "palmette"
 RESULTS = Path(__file__).resolve().parent / "results"
 RECHECKED = RESULTS / "recheck.json"
-MEASURED = ("features", "kernels")
-NOT_MEASURED = SOURCES / "kernels" / "build"
+MEASURED = ("features", "kernels", "*/kernels")
+NOT_MEASURED = ("kernels/build/*", "kernels/registry.py", "kernels/core/sources.py")
 OTHERS = ("recheck", "shape")  # files beside the records that are not measurements
 
 
 @cache
 def digest() -> str:
     """Return the digest of the measured code and defaults as they are now."""
-    files = [file for folder in MEASURED for file in (SOURCES / folder).rglob("*.py")]
-    bodies = sorted(_body(file) for file in files if NOT_MEASURED not in file.parents)
-    return hashlib.sha256("\n".join([*bodies, *_defaults()]).encode()).hexdigest()[:16]
+    folders = [folder for pattern in MEASURED for folder in SOURCES.glob(pattern)]
+    found = [statement for folder in folders for file in folder.rglob("*.py") for statement in _statements(file)]
+    return hashlib.sha256("\n".join([*sorted(set(found)), *_defaults()]).encode()).hexdigest()[:16]
 
 
-def _body(file: Path) -> str:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and isinstance(body[:1] and body[0], ast.Expr) and _is_text(body[0].value):
-            del body[0]
-    statements = [ast.dump(node) for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
-    return hashlib.sha256("\n".join(statements).encode()).hexdigest()
+def _statements(file: Path) -> list[str]:
+    """Return the top-level statements of a measured file."""
+    if file.is_relative_to(SOURCES) and any(file.relative_to(SOURCES).match(pattern) for pattern in NOT_MEASURED):
+        return []
+    tree = _Normalised().visit(ast.parse(file.read_text(encoding="utf-8")))
+    return [ast.dump(node) for node in tree.body]
+
+
+class _Normalised(ast.NodeTransformer):
+    """Leave out docstrings, imports, and blocks that hold nothing else."""
+
+    def visit_Import(self, node: ast.Import) -> None:
+        return None
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        return None
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        return None if _is_text(node.value) else node
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        self.generic_visit(node)
+        return node if node.body or node.orelse else None
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -51,10 +67,10 @@ def _is_text(node: ast.AST) -> bool:
 
 def _defaults() -> Iterator[str]:
     """Yield a line for each option of taggers, parsers and classifiers, and of the learners and searches they offer."""
+    from palmette.classification.options import LatentOptions
     from palmette.options.chain import ChainOptions
-    from palmette.options.latent import LatentOptions
     from palmette.options.spelling import variant_options
-    from palmette.options.tree import TreeOptions
+    from palmette.parsing.options import TreeOptions
 
     for owner in (ChainOptions, TreeOptions, LatentOptions):
         for option in owner.__options__.values():

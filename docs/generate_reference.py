@@ -6,16 +6,16 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from palmette.classification.options import ClassifierOptions
 from palmette.cli import COMMANDS, GROUPS, load_command
 from palmette.cli.help import group_titles
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.text import TextSpec
 from palmette.options.chain import TAGGER_STATES, TaggerOptions
 from palmette.options.declare import Option, Options
-from palmette.options.latent import ClassifierOptions
 from palmette.options.learners import LEARNERS, STRUCTURES, Auto
 from palmette.options.search import TAGGER_SEARCHES
-from palmette.options.tree import ParserOptions
+from palmette.parsing.options import ParserOptions
 from palmette.pipeline.options import PipelineOptions
 
 FOLDER = Path(__file__).parent / "reference"

@@ -20,10 +20,10 @@ import numpy as np
 
 from bench.measure import data_folder
 from palmette import Classifier, LanguageModel
+from palmette.classification.scores import area
 from palmette.data.corpus import Corpus
 from palmette.data.labels.schemes import spans
-from palmette.evaluation.binary import area
-from palmette.kernels.latent.bag import bag_pass, bag_scores
+from palmette.lab.kernels.bag import bag_pass, bag_scores
 from palmette.lab.sentences import sentences_of
 from palmette.lab.shallow_cues import shallow_cues, together
 from studies import grammaticality_dose

@@ -27,9 +27,9 @@ import numpy as np
 
 from bench.quality import np_file
 from palmette import FormatSpec, LanguageModel, Tagger
+from palmette.classification.classifier import with_pos
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.formats.registry import read_corpus
-from palmette.estimators.classifier import with_pos
 from palmette.lab.sentences import Sentences, sentences_of
 
 POSITIVES, DEV, TEST = 20_000, 2_000, 3_000

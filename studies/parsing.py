@@ -28,7 +28,7 @@ from bench.measure import data_folder
 from palmette import FormatSpec, Parser, Tagger, Treebank, read_treebank
 from palmette.data.corpus import column_of_types
 from palmette.data.formats.registry import read_corpus
-from palmette.estimators.retag import jackknife, retagged
+from palmette.parsing.retag import jackknife, retagged
 from studies import parsing_curve
 from studies.common import Cell, Record, estimator_from, run_study
 from studies.parsing_curve import part as curve_part

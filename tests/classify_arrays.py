@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from naive_classify import Sentence, View
 
+from palmette.classification.kernels.forms import Sentences, Views, Weights
+from palmette.classification.model import make_views, new_weights, packed, sentences
 from palmette.kernels.chain.forms import Active
-from palmette.kernels.latent.forms import Sentences, Views, Weights
-from palmette.structures.latent.model import make_views, new_weights, packed, sentences
 
 NAMES = ("iob1", "iob2", "ioe1", "ioe2", "o+c")
 N_ATTRIBUTES = 5

@@ -15,13 +15,13 @@ from naive_parse_training import Rule, Training, frequent
 from naive_trees import lifted, trees
 
 from palmette.data.treebank import Treebank, treebank_from_sentences
-from palmette.kernels.tree.train import BAD, INFEASIBLE, UPDATES
 from palmette.options.learners import LEARNERS
 from palmette.options.search import Beam
-from palmette.options.tree import TreeSettings
-from palmette.structures.tree.model import ParserModel, encode, make_grammar, relations_of
-from palmette.structures.tree.templates import SETS, compile_templates
-from palmette.training.tree import ParserLearning, actions_of, root_of
+from palmette.parsing.kernels.train import BAD, INFEASIBLE, UPDATES
+from palmette.parsing.model import ParserModel, encode, make_grammar, relations_of
+from palmette.parsing.options import TreeSettings
+from palmette.parsing.templates import SETS, compile_templates
+from palmette.parsing.training import ParserLearning, actions_of, root_of
 
 TINY = """
 s0.wt s1.t

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from stored_models import COMPACT_PARSER, FILES, FORMS, unpacked
 
+from palmette.classification.serialise import classifier_sizes, classifier_specs, is_averaged, load_classifier
 from palmette.data import array_specs, model_file
 from palmette.data.array_specs import (
     AddsUpTo,
@@ -27,7 +28,7 @@ from palmette.data.array_specs import (
     size_of,
 )
 from palmette.errors import ModelError
-from palmette.lab.hmm import load_hmm, table_specs
+from palmette.lab.hmm.estimator import load_hmm, table_specs
 from palmette.lab.lm.files import (
     ByOrder,
     NeverBegins,
@@ -39,11 +40,7 @@ from palmette.lab.lm.files import (
 )
 from palmette.lab.lm.files import load as load_lm
 from palmette.lab.lm.files import save as save_lm
-from palmette.structures.chain.array_specs import LabelCodes, chain_sizes, chain_specs, layout_of
-from palmette.structures.chain.serialise import load_chain
-from palmette.structures.latent.serialise import classifier_sizes, classifier_specs, is_averaged, load_classifier
-from palmette.structures.stored_features import Buckets
-from palmette.structures.tree.serialise import (
+from palmette.parsing.serialise import (
     ActionWeights,
     FeatureLists,
     ListBuckets,
@@ -51,6 +48,9 @@ from palmette.structures.tree.serialise import (
     load_parser,
     parser_specs,
 )
+from palmette.structures.chain.array_specs import LabelCodes, chain_sizes, chain_specs, layout_of
+from palmette.structures.chain.serialise import load_chain
+from palmette.structures.stored_features import Buckets
 
 Arrays = dict[str, np.ndarray]
 OPTIONAL = (".rest", ".packed_names")  # a file may lack them, and `seen` of a language model

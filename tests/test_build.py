@@ -17,8 +17,8 @@ import pytest
 from palmette.kernels.build import cache, library, link
 from palmette.kernels.build.platform_tag import needed_glibc, platform_tag
 from palmette.kernels.core import native
-from palmette.kernels.core.sources import FOLDER, source_hash, sources_of
-from palmette.kernels.registry import KERNELS
+from palmette.kernels.core.sources import FOLDER, PACKAGE, kernel_files, source_hash, sources_of
+from palmette.kernels.registry import KERNELS, module_of
 
 # --- object files -------------------------------------------------------------------------------------------
 
@@ -70,8 +70,14 @@ def test_a_kernel_is_made_of_what_it_imports() -> None:
     viterbi = FOLDER / "chain" / "viterbi.py"
     assert viterbi in sources_of(FOLDER / "chain" / "train.py")
     assert viterbi not in sources_of(FOLDER / "io" / "columns.py")
-    hashes = {source_hash(FOLDER / f"{module.replace('.', '/')}.py") for module in KERNELS.values()}
-    assert len(hashes) == len(set(KERNELS.values()))
+    modules = {module_of(name) for name in KERNELS}
+    assert len({source_hash(PACKAGE / f"{module.replace('.', '/')}.py") for module in modules}) == len(modules)
+
+
+def test_a_kernel_of_a_room_is_made_of_that_room_and_of_the_core() -> None:
+    train = PACKAGE / "parsing" / "kernels" / "train.py"
+    assert {train, train.with_name("search.py"), FOLDER / "learning" / "rule.py"} < sources_of(train)
+    assert sources_of(train) < set(kernel_files())
 
 
 # --- linking ------------------------------------------------------------------------------------------------
@@ -201,11 +207,12 @@ if __name__ == "__main__":
 
 def few_objects(folder: Path, seed: str, jobs: str, *names: str) -> str:
     """Hashes of the objects of a few kernels, made from a copy of the sources in a fresh process."""
-    (folder / "palmette").mkdir(parents=True)
-    package = FOLDER.parent
-    shutil.copytree(FOLDER, folder / "palmette" / "kernels", ignore=shutil.ignore_patterns("_library", "__pycache__"))
-    for file in ("__init__.py", "errors.py"):
-        shutil.copy(package / file, folder / "palmette" / file)
+    rooms = {path.relative_to(PACKAGE).parts[0] for path in kernel_files()} - {"kernels"}
+    around = [PACKAGE / "__init__.py", PACKAGE / "errors.py", *(PACKAGE / room / "__init__.py" for room in rooms)]
+    for file in (*kernel_files(), *around):
+        copy = folder / file.relative_to(PACKAGE.parent)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copy)
     (folder / "few.py").write_text(FEW, encoding="utf-8")
     own = {
         "PYTHONHASHSEED": seed, "PALMETTE_BUILD_JOBS": jobs, "PALMETTE_BUILD_CACHE": str(folder / "objects"),

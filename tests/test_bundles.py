@@ -10,11 +10,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from palmette.kernels.bundle.forms import Bundles, PartWeights, SmallWeights
-from palmette.kernels.bundle.tag import list_bundles, tag_bundles
-from palmette.kernels.bundle.train import train_bundles
 from palmette.kernels.chain.forms import Active
 from palmette.pipeline.bundles import Lesson, _seen, lists_of
+from palmette.pipeline.kernels.bundles import (
+    Bundles,
+    PartWeights,
+    SmallWeights,
+    list_bundles,
+    tag_bundles,
+    train_bundles,
+)
 
 ATTRIBUTES, PARTS, LABELS = 4, 5, 4
 NO_VALUES = np.zeros(0, np.float32)

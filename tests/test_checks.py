@@ -13,7 +13,7 @@ from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.sources import SENTENCES
 from palmette.datasets import demo_text
-from palmette.lab.hmm import HMM
+from palmette.lab.hmm.estimator import HMM
 from palmette.training.chain.templates import choose_templates
 from palmette.training.checks import warn_of_strange_corpus, warn_of_strange_trees
 

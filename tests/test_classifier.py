@@ -16,9 +16,9 @@ from classify_arrays import case, every_feature
 from naive_classify import Twin, dot, length
 
 from palmette import Classifier, Tagger, load_demo
+from palmette.classification.scores import area, binary_scores
 from palmette.data.model_file import load, save
 from palmette.errors import DataError, ModelError, PalmetteError, UsageError
-from palmette.evaluation.binary import area, binary_scores
 from palmette.options.learners import Crf, Lclr, LclrVariant, PassiveAggressive
 
 

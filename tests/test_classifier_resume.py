@@ -12,9 +12,9 @@ import pytest
 from cli_run import Cli
 
 from palmette import Classifier, load_demo
+from palmette.classification.inspection import inspect_classifier, print_classifier
+from palmette.classification.kernels.forms import Weights
 from palmette.errors import UsageError
-from palmette.kernels.latent.forms import Weights
-from palmette.reports.classification import inspect_classifier, print_classifier
 from palmette.reports.tables import OutputConsole
 
 

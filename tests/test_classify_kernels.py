@@ -23,12 +23,8 @@ from hypothesis import strategies as st
 from naive_classify import Twin, dot, is_wellformed, length, vote
 from strategies import few
 
-from palmette.data.convert import convert_labels
-from palmette.kernels.core.compile import kernel
-from palmette.kernels.core.team import make_team
-from palmette.kernels.latent import search as classify_search
-from palmette.kernels.latent.cache import add_new
-from palmette.kernels.latent.forms import (
+from palmette.classification.kernels import search as classify_search
+from palmette.classification.kernels.forms import (
     DECODED,
     N_COUNTS,
     SQUARED_LOSS,
@@ -46,10 +42,13 @@ from palmette.kernels.latent.forms import (
     make_tally,
     make_workspace,
 )
-from palmette.kernels.latent.train import decide, train_latent
+from palmette.classification.kernels.train import add_new, decide, train_latent
+from palmette.classification.model import chunk_view, new_store, no_rival, packed, snapshot, with_capacity
+from palmette.classification.options import COMBINE, combine_number
+from palmette.data.convert import convert_labels
+from palmette.kernels.core.compile import kernel
+from palmette.kernels.core.team import make_team
 from palmette.kernels.learning.rule import CAPPED, HARD, MIRA, PA, PERCEPTRON, PROBPERC, SOFT, Rule
-from palmette.options.latent import COMBINE, combine_number
-from palmette.structures.latent.model import chunk_view, new_store, no_rival, packed, snapshot, with_capacity
 
 # "In early trading in Hong Kong Monday , gold was quoted at $ 366.50 an ounce ."
 FIVE_VIEWS = {

@@ -10,7 +10,7 @@ import pytest
 from cli_run import Cli, leave_demo, leftovers
 
 from palmette import load_demo
-from palmette.data.formats.classified import read_classified, stream_classified, two_classes
+from palmette.classification.files import read_classified, stream_classified, two_classes
 from palmette.errors import DataError, PalmetteError
 
 

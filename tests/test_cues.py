@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from strategies import EXAMPLES
 
 from palmette.errors import UsageError
-from palmette.kernels.latent.bag import bag_pass, bag_scores
+from palmette.lab.kernels.bag import bag_pass, bag_scores
 from palmette.lab.sentences import parse_sentences, sentences_of
 from palmette.lab.shallow_cues import cues_text, folds, length_accuracy, shallow_cues
 

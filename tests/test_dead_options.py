@@ -22,14 +22,14 @@ from palmette import (
     load_demo,
     load_trees,
 )
+from palmette.classification.options import LatentSettings
 from palmette.features.templates import parse
-from palmette.lab.hmm import HMM
+from palmette.lab.hmm.estimator import HMM
 from palmette.options import declare
 from palmette.options.chain import TAGGER_LEARNERS, ChainSettings
 from palmette.options.declare import Options, Value, option
-from palmette.options.latent import LatentSettings
 from palmette.options.learners import CLASSIFIER_LEARNERS, PARSER_LEARNERS, ROW_LEARNERS
-from palmette.options.tree import TreeSettings
+from palmette.parsing.options import TreeSettings
 
 COPYING = {"_settings", "get_params", "set_params"}  # functions that only pass values on
 Reads = set[tuple[type, str]]

@@ -19,7 +19,7 @@ from strategies import few
 
 from palmette import Beam, Parser, read_treebank
 from palmette.data.treebank import Treebank, treebank_from_sentences
-from palmette.structures.tree.fitted_templates import (
+from palmette.parsing.fitted_templates import (
     BACKING_OFF,
     bits,
     category_gains,
@@ -28,7 +28,7 @@ from palmette.structures.tree.fitted_templates import (
     refined,
     unknown_tags,
 )
-from palmette.structures.tree.templates import SETS
+from palmette.parsing.templates import SETS
 
 Word = dict[str, str | int]
 RICH = [frozenset(atoms_of(line)) for line in SETS["rich"].splitlines() if line]

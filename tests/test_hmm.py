@@ -22,9 +22,9 @@ from palmette.data.labels.mask import mask_from_items
 from palmette.errors import DataError, ModelError, PalmetteError, UsageError
 from palmette.features.resources import UNKNOWN, word_classes
 from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
-from palmette.lab.hmm import HMM
+from palmette.lab.hmm.estimator import HMM
+from palmette.lab.hmm.tables import ObservedWords, inner, learn_vocabulary
 from palmette.structures.chain.serialise import load_chain
-from palmette.structures.hmm import ObservedWords, inner, learn_vocabulary
 
 # --- the language of two words ------------------------------------------------------------------------------
 

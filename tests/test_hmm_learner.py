@@ -15,7 +15,7 @@ from fitting import flat_tagger
 from palmette import HiddenMarkov, Tagger, load_demo
 from palmette.errors import DataError, TemplateError, UsageError
 from palmette.features.templates import parse
-from palmette.lab.hmm import HMM
+from palmette.lab.hmm.estimator import HMM
 from palmette.structures.chain.python_data import corpus_of
 
 # Words that are written like classes and like the edge of a sentence, and words that nobody knows.

@@ -16,7 +16,7 @@ from naive_kbest import best_paths
 from strategies import cases, few
 
 from palmette.errors import UsageError
-from palmette.structures.hypergraph import Derivation, Edge, Hypergraph, Vertex
+from palmette.parsing.hypergraph import Derivation, Edge, Hypergraph, Vertex
 
 
 class Twin(NamedTuple):

@@ -27,8 +27,8 @@ from palmette import (
     load_trees,
     load_vowels,
 )
-from palmette.estimators.retag import jackknife, trained_tagger
 from palmette.options.declare import OptionError
+from palmette.parsing.retag import jackknife, trained_tagger
 from palmette.training.lbfgs import minimise
 
 X, Y = (part[:80] for part in load_demo("train"))

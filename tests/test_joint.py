@@ -14,10 +14,10 @@ from naive_classify import together, vote
 from strategies import few
 
 from palmette import Classifier, load_grammaticality
+from palmette.classification.kernels.forms import JOINT, Decoding, make_workspace
+from palmette.classification.kernels.train import decide
 from palmette.data import model_file
 from palmette.errors import UsageError
-from palmette.kernels.latent.forms import JOINT, Decoding, make_workspace
-from palmette.kernels.latent.train import decide
 
 Decided = tuple[np.ndarray, list[list[tuple[str, ...]]]]
 

@@ -14,9 +14,7 @@ from strategies import few
 from test_classify_kernels import cases, twin_of
 
 from palmette import Classifier, load_grammaticality
-from palmette.errors import DataError, UsageError
-from palmette.kernels.latent.cache import add_new
-from palmette.kernels.latent.forms import (
+from palmette.classification.kernels.forms import (
     DECODED,
     SQUARED_LOSS,
     UPDATES,
@@ -32,11 +30,12 @@ from palmette.kernels.latent.forms import (
     make_tally,
     make_workspace,
 )
-from palmette.kernels.latent.train import decide, train_latent
+from palmette.classification.kernels.train import add_new, decide, train_latent
+from palmette.classification.model import ClassifierModel, new_store, no_rival, rival, snapshot, with_capacity
+from palmette.classification.options import combine_number
+from palmette.errors import DataError, UsageError
 from palmette.kernels.learning.rule import CAPPED, HARD, PA, PROBPERC, Rule
-from palmette.options.latent import combine_number
 from palmette.options.learners import Arow, Perceptron
-from palmette.structures.latent.model import ClassifierModel, new_store, no_rival, rival, snapshot, with_capacity
 from palmette.training.team import ThreadTeam
 
 LONGEST = 20

@@ -10,8 +10,8 @@ import pytest
 from palmette import Parser, Tagger, load_demo, load_trees
 from palmette.data import model_file
 from palmette.errors import ModelError
+from palmette.parsing import serialise as tree
 from palmette.structures.chain import serialise as chain
-from palmette.structures.tree import serialise as tree
 
 
 def test_the_parts_of_a_tagger_are_those_of_its_file(tmp_path: Path) -> None:

@@ -26,17 +26,17 @@ from palmette import (
     Perceptron,
     Tagger,
 )
+from palmette.classification.options import ClassifierOptions
 from palmette.cli import COMMANDS, load_command
 from palmette.cli.command import Command
 from palmette.cli.help import command_help
 from palmette.errors import UsageError
 from palmette.options.chain import TAGGER_LEARNERS, TAGGER_STATES, TaggerOptions
 from palmette.options.declare import Option, OptionError, Options, UnknownOption, Value, option
-from palmette.options.latent import ClassifierOptions
 from palmette.options.learners import LEARNERS
 from palmette.options.search import TAGGER_SEARCHES
 from palmette.options.spelling import assemble, flat_name, flat_options, variant_options
-from palmette.options.tree import ParserOptions
+from palmette.parsing.options import ParserOptions
 
 ESTIMATORS = (Tagger, Parser, Classifier, LinearClassifier, HMM)
 TRAINS = {"train": TaggerOptions, "parser train": ParserOptions, "classifier train": ClassifierOptions}

@@ -13,7 +13,7 @@ from palmette.data.formats.conllu import write_treebank
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.treebank import Treebank, treebank_from_sentences
 from palmette.errors import UsageError
-from palmette.estimators.retag import jackknife, prepare_training, retagged, tag_field
+from palmette.parsing.retag import jackknife, prepare_training, retagged, tag_field
 
 WORDS = {"the": "DET", "a": "DET", "sea": "NOUN", "moon": "NOUN", "shines": "VERB", "falls": "VERB"}
 
@@ -78,7 +78,7 @@ def test_no_fold_sees_its_own_tags(caplog: pytest.LogCaptureFixture) -> None:
     tags = [*expected[:15], "ODD", *expected[16:]]
     forms = [*bank.forms.cells()[:15], "zork", *bank.forms.cells()[16:]]
     given = bank.with_column("form", column_of_strings(forms)).with_column("upos", column_of_strings(tags))
-    with caplog.at_level("INFO", logger="palmette.estimators.retag"):
+    with caplog.at_level("INFO", logger="palmette.parsing.retag"):
         made = jackknife(given, ["upos"], 3, passes=2).column("upos").cells()
     assert made[15] != "ODD"
     assert made[:15] + made[16:] == expected[:15] + expected[16:]

@@ -13,9 +13,9 @@ import pytest
 from palmette.data import model_file
 from palmette.data.treebank import Treebank, treebank_from_sentences
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.estimators.parser import Parser
 from palmette.options.learners import Mira, PassiveAggressive, Perceptron, ProbPerc
 from palmette.options.search import MOST_BEAM, Beam
+from palmette.parsing.parser import Parser
 
 SEA = [("We", "PRON", 2, "nsubj"), ("saw", "VERB", 0, "root"), ("the", "DET", 4, "det"), ("sea", "NOUN", 2, "obj")]
 GO = [("Go", "VERB", 0, "root")]

@@ -18,12 +18,12 @@ from strategies import few
 
 from palmette import Arow, Mira, Parser, ProbPerc, Tagger, load_trees
 from palmette.errors import UsageError
-from palmette.kernels.tree.forms import SHIFT, Grammar, States
-from palmette.kernels.tree.train import CUTS, UPDATES
 from palmette.options.search import Beam
-from palmette.options.tree import TreeSettings
-from palmette.structures.hypergraph import Hypergraph
-from palmette.training.tree import ParserLearning, TrainingStart
+from palmette.parsing.hypergraph import Hypergraph
+from palmette.parsing.kernels.forms import SHIFT, Grammar, States
+from palmette.parsing.kernels.train import CUTS, UPDATES
+from palmette.parsing.options import TreeSettings
+from palmette.parsing.training import ParserLearning, TrainingStart
 
 WIDE = 1024
 small_banks = banks(longest=4, relations=2)

@@ -21,10 +21,10 @@ from strategies import few
 from palmette import Parser, load_trees
 from palmette.errors import UsageError
 from palmette.options.search import Beam
-from palmette.options.tree import TreeSettings
-from palmette.reports.parser_inspection import inspect_parser
-from palmette.structures.tree.model import make_grammar
-from palmette.structures.tree.templates import compile_templates
+from palmette.parsing.inspection import inspect_parser
+from palmette.parsing.model import make_grammar
+from palmette.parsing.options import TreeSettings
+from palmette.parsing.templates import compile_templates
 
 orders = st.lists(st.integers(0, 99), min_size=9, max_size=9)
 sets = st.sampled_from(["hidden", "hidden", "tiny"])  # the last one does not read variants

@@ -16,8 +16,8 @@ from naive_trees import crosses, trees
 from parse_cases import BEAMS, Bank, Taught, banks
 from strategies import few
 
-from palmette.kernels.tree.weights import lists_of
-from palmette.training import tree as tree_training
+from palmette.parsing import training as tree_training
+from palmette.parsing.kernels.weights import lists_of
 
 UPDATES = ("standard", "early", "max-violation", "latest", "hybrid", "laso")
 PASS = 15  # sentences: 1 + 15 is a power of two, so that averages are exact

@@ -16,10 +16,9 @@ from strategies import few
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.types import F32
 from palmette.kernels.core.vector_rows import ROW_STEP, add_row
-from palmette.kernels.tree import forms
-from palmette.kernels.tree.rows import spread_lists
-from palmette.kernels.tree.weights import lists_of
-from palmette.structures.tree import model
+from palmette.parsing import model
+from palmette.parsing.kernels import forms
+from palmette.parsing.kernels.weights import lists_of, spread_lists
 
 orders = st.lists(st.integers(0, 99), min_size=15, max_size=15)
 

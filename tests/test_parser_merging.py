@@ -17,9 +17,9 @@ from parse_cases import TEXTS, Bank, Taught, banks
 from strategies import few
 
 from palmette.data.formats.conllu import read_treebank
-from palmette.estimators.parser import Parser
-from palmette.structures.tree.model import best_trees
-from palmette.structures.tree.templates import compile_templates
+from palmette.parsing.model import best_trees
+from palmette.parsing.parser import Parser
+from palmette.parsing.templates import compile_templates
 
 WIDE = 1024
 small_banks = banks(longest=4, relations=2)

@@ -21,13 +21,13 @@ from strategies import few
 from palmette import load_trees
 from palmette.data.treebank import Treebank
 from palmette.errors import UsageError
-from palmette.estimators.parser import Parser
-from palmette.kernels.tree.weights import lists_of
 from palmette.options.search import Beam
-from palmette.structures.tree.model import ParserModel
-from palmette.training import tree as tree_training
+from palmette.parsing import training as tree_training
+from palmette.parsing.kernels.weights import lists_of
+from palmette.parsing.model import ParserModel
+from palmette.parsing.parser import Parser
+from palmette.parsing.training import made_projective
 from palmette.training.trainer import shuffled
-from palmette.training.tree import made_projective
 
 PASS = 15
 LEARNERS = ("perceptron", "probperc", "mira", "pa", "arow")

@@ -14,8 +14,8 @@ from strategies import few
 from palmette.data.formats.conllu import read_treebank
 from palmette.data.treebank import Treebank, treebank_from_sentences
 from palmette.errors import DataError
-from palmette.kernels.tree.projective import crossing_arcs, lift_arcs, lower_arcs
-from palmette.structures.tree.projective import LIFTED, deprojectivised, projective_sentences, projectivised
+from palmette.parsing.kernels.projective import crossing_arcs, lift_arcs, lower_arcs
+from palmette.parsing.projective import LIFTED, deprojectivised, projective_sentences, projectivised
 
 # Catalan's convolution: the projective trees of n words, with the root anywhere
 PROJECTIVE = {1: 1, 2: 2, 3: 7, 4: 30}

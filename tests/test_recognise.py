@@ -15,7 +15,7 @@ from cli_run import Cli, leave_demo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palmette.data.formats.classified import read_classified
+from palmette.classification.files import read_classified
 from palmette.data.formats.recognise import UNDECIDED, recognised
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec

@@ -15,7 +15,7 @@ from serve_cases import client, folder
 from starlette.testclient import TestClient
 
 from palmette import Classifier, Parser, load_demo
-from palmette.data.formats.classified import read_classified
+from palmette.classification.files import read_classified
 from palmette.data.formats.conllu import read_treebank
 from palmette.datasets import example_files
 from palmette.serve.registry import Source

@@ -59,7 +59,7 @@ ALLOWED = {
     "reports/inspection.py": {"--label", "--json"},  # printed by a command
     "reports/svg.py": None,  # variables of style sheets
     "serve/page/assets.py": None,
-    "reports/tree_svg.py": None,
+    "parsing/drawing.py": None,
     "reports/trellis.py": None,
 }
 

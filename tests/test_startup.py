@@ -78,17 +78,17 @@ def test_no_command_needs_numba(tmp_path: Path) -> None:
 # What tagging a file by exact search must not wait for
 NOT_FOR_TAGGING = (
     "concurrent.futures", "difflib", "pathlib", "rich", "scipy", "tempfile", "unicodedata",
-    "palmette.connect", "palmette.crfsuite", "palmette.lab", "palmette.pipeline", "palmette.serve", "palmette.tuning",
+    "palmette.classification", "palmette.connect", "palmette.crfsuite", "palmette.lab", "palmette.parsing",
+    "palmette.pipeline", "palmette.serve", "palmette.tuning",
     "palmette.cli.help", "palmette.data.items", "palmette.data.subset", "palmette.data.formats.nbest",
     "palmette.data.formats.raw", "palmette.datasets", "palmette.evaluation", "palmette.features.named",
     "palmette.features.wordforms", "palmette.kernels.chain.beam", "palmette.kernels.chain.exact",
     "palmette.kernels.chain.forward", "palmette.kernels.chain.label_context", "palmette.kernels.chain.marginals",
     "palmette.kernels.chain.nbest", "palmette.kernels.chain.posteriors", "palmette.kernels.core.jit",
-    "palmette.kernels.core.sources", "palmette.kernels.latent", "palmette.kernels.lm", "palmette.kernels.tree",
-    "palmette.reports", "palmette.structures.chain.beam",
+    "palmette.kernels.core.sources", "palmette.reports", "palmette.structures.chain.beam",
     "palmette.structures.chain.calibrate", "palmette.structures.chain.label_context",
     "palmette.structures.chain.nbest", "palmette.structures.chain.posteriors", "palmette.structures.chain.prune",
-    "palmette.structures.hmm", "palmette.structures.latent", "palmette.structures.tree", "palmette.training",
+    "palmette.training",
 )  # fmt: skip
 
 

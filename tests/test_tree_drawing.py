@@ -12,9 +12,8 @@ from strategies import few
 
 from palmette.data.formats.conllu_light import DrawnTree, tree_of
 from palmette.data.treebank import treebank_from_sentences
-from palmette.reports import tree as drawing
-from palmette.reports.tree import count_errors, draw_tree, tracks
-from palmette.reports.tree_svg import svg_of
+from palmette.parsing import drawing
+from palmette.parsing.drawing import count_errors, draw_tree, svg_of, tracks
 
 SEA = DrawnTree(
     ["We", "saw", "the", "sea", "."],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-KERNELS = "palmette.kernels."
+KERNELS = re.compile(r"palmette\.(\w+\.)?kernels\.")  # of the core and of rooms
 NAME = "_checked_index"
 
 
@@ -78,7 +79,7 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        found = PathFinder.find_spec(fullname, path, target) if fullname.startswith(KERNELS) else None
+        found = PathFinder.find_spec(fullname, path, target) if KERNELS.match(fullname) else None
         if found is not None and isinstance(found.loader, SourceFileLoader):
             found.loader = _Loader(fullname, found.loader.path)
         return found

@@ -17,7 +17,7 @@ from palmette.data.formats.registry import read_corpus
 from palmette.errors import PalmetteError
 from palmette.features.resources import read_clusters, read_lexicon
 from palmette.features.templates import parse
-from palmette.structures.tree.templates import compile_templates
+from palmette.parsing.templates import compile_templates
 
 COLUMNS = b"The DT B-NP\nold JJ I-NP\nship NN I-NP\n\n-DOCSTART- X O\n\nsails VBZ B-VP\n. . O\n\n"
 CONLLU = (

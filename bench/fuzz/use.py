@@ -13,14 +13,14 @@ from rich.console import Console
 from bench.fuzz.models import ATTRIBUTES, CLASSIFIED, LABELS, ROWS, SENTENCES, TEXT, TREEBANK
 from bench.fuzz.run import REFUSED, USED, refusal
 from palmette import HMM, Classifier, LanguageModel, LinearClassifier, Parser, Pipeline, Tagger
+from palmette.classification.inspection import inspect_classifier, print_classifier
 from palmette.data.items import corpus_from_items
 from palmette.data.treebank import treebank_from_sentences
 from palmette.errors import ModelError, PalmetteError
-from palmette.estimators.retag import retagged
+from palmette.parsing.inspection import inspect_parser, print_parser_inspection
+from palmette.parsing.retag import retagged
 from palmette.pipeline.display import inspect_pipeline
-from palmette.reports.classification import inspect_classifier, print_classifier
 from palmette.reports.inspection import inspect_chain, print_inspection
-from palmette.reports.parser_inspection import inspect_parser, print_parser_inspection
 from palmette.reports.sentence import explanation, print_explanation
 from palmette.reports.tables import OutputConsole, print_facts
 from palmette.structures.chain.explain import explain

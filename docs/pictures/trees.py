@@ -7,7 +7,7 @@ from typing import Any
 
 from palmette import Hypergraph, Parser, load_trees
 from palmette.data.formats.conllu_light import DrawnTree, tree_of
-from palmette.reports.tree_svg import svg_of
+from palmette.parsing.drawing import svg_of
 
 RULES = {
     ("S", "NP", "VP"): -0.1, ("VP", "V", "NP"): -0.5, ("VP", "VP", "PP"): -1.2,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
+    from palmette.classification.classifier import Classifier
+    from palmette.classification.linear_classifier import LinearClassifier
     from palmette.connect.annotations.files import read_documents, write_documents
     from palmette.data.analysed import Candidate, Document, ParsedSentence, TaggedSentence, TextSpan
     from palmette.data.convert import Conversion, convert_file, convert_labels
@@ -16,20 +18,18 @@ if TYPE_CHECKING:
     from palmette.data.treebank import Treebank
     from palmette.datasets import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
     from palmette.estimators.check import check
-    from palmette.estimators.classifier import Classifier
-    from palmette.estimators.linear_classifier import LinearClassifier
-    from palmette.estimators.parser import Parser
     from palmette.estimators.pick import pick, pick_file
-    from palmette.estimators.retag import jackknife
     from palmette.estimators.tagger import Tagger
-    from palmette.lab.hmm import HMM
+    from palmette.lab.hmm.estimator import HMM
     from palmette.lab.lm.language_model import LanguageModel
     from palmette.options.chain import LabelHistory, Latent, Plain
     from palmette.options.learners import *  # noqa: F403
     from palmette.options.search import Beam, Viterbi
+    from palmette.parsing.hypergraph import Hypergraph
+    from palmette.parsing.parser import Parser
+    from palmette.parsing.retag import jackknife
     from palmette.pipeline.pipeline import Pipeline
     from palmette.reports.plots import plot
-    from palmette.structures.hypergraph import Hypergraph
     from palmette.tuning.tune import TuneResult, tune, tune_file
 
 # Where the public names are defined: imported on first use, so that nothing waits for Numba without need
@@ -43,19 +43,19 @@ _MODULES = {
     "data.treebank": ("Treebank",),
     "datasets": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),
     "estimators.check": ("check",),
-    "estimators.classifier": ("Classifier",),
-    "lab.hmm": ("HMM",),
+    "classification.classifier": ("Classifier",),
+    "lab.hmm.estimator": ("HMM",),
     "lab.lm.language_model": ("LanguageModel",),
-    "estimators.linear_classifier": ("LinearClassifier",),
-    "estimators.parser": ("Parser",),
+    "classification.linear_classifier": ("LinearClassifier",),
+    "parsing.parser": ("Parser",),
     "estimators.pick": ("pick", "pick_file"),
-    "estimators.retag": ("jackknife",),
+    "parsing.retag": ("jackknife",),
     "estimators.tagger": ("Tagger",),
     "options.chain": ("LabelHistory", "Latent", "Plain"),
     "options.search": ("Beam", "Viterbi"),
     "pipeline.pipeline": ("Pipeline",),
     "reports.plots": ("plot",),
-    "structures.hypergraph": ("Hypergraph",),
+    "parsing.hypergraph": ("Hypergraph",),
     "tuning.tune": ("TuneResult", "tune", "tune_file"),
 }  # fmt: skip
 _HOMES = {name: f"palmette.{module}" for module, names in _MODULES.items() for name in names}

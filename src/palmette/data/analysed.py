@@ -182,9 +182,9 @@ class ParsedSentence(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         return f"ParsedSentence({counted(len(self.words), 'word')}, {counted(len(self.trees), 'tree')})"
 
-    _repr_svg_ = drawn_by("reports.notebook_sentences:parsed_svg")
+    _repr_svg_ = drawn_by("parsing.drawing:parsed_svg")
     _repr_html_ = _repr_svg_  # inside of the notebook's page the picture has the notebook's colours
-    __str__ = drawn_by("reports.notebook_sentences:parsed_text")
+    __str__ = drawn_by("parsing.drawing:parsed_text")
 
 
 def _as_many(name: str, row: Sequence[Any] | None, of: Sequence[Any], noun: str = "token") -> None:

@@ -67,16 +67,16 @@ TAGGER = Kind(
 _LABELS = "it is about labels of tokens, and only taggers have them"
 
 PARSER = Kind(
-    "parser", "parse", "a parser", "estimators.parser:Parser", "reports.parser_inspection:inspect_parser",
+    "parser", "parse", "a parser", "parsing.parser:Parser", "parsing.inspection:inspect_parser",
     "Dependency parsers.",
     {
-        "train": ("cli.parser.train:TrainParser", "Train a dependency parser from a treebank."),
-        "tag": ("cli.parser.parse:Parse", "Parse a file, standard input or a typed sentence."),
-        "eval": ("cli.parser.eval:EvalParser", "Score a parser on gold trees, or one CoNLL-U file against another."),
-        "inspect": ("cli.parser.inspect:InspectParser", "Show a parser: settings, training log, actions, templates."),
-        "compare": ("cli.parser.compare:CompareParsers", "Compare parsers or parsed files, with significance tests."),
-        "compact": ("cli.parser.compact:CompactParser", "Make a parser small, and report what is lost."),
-        "features": ("cli.parser.features:ParserFeatures", "Print a template set of the parser, or check a file."),
+        "train": ("parsing.commands:TrainParser", "Train a dependency parser from a treebank."),
+        "tag": ("parsing.commands:Parse", "Parse a file, standard input or a typed sentence."),
+        "eval": ("parsing.commands:EvalParser", "Score a parser on gold trees, or one CoNLL-U file against another."),
+        "inspect": ("parsing.commands:InspectParser", "Show a parser: settings, training log, actions, templates."),
+        "compare": ("parsing.commands:CompareParsers", "Compare parsers or parsed files, with significance tests."),
+        "compact": ("parsing.commands:CompactParser", "Make a parser small, and report what is lost."),
+        "features": ("parsing.commands:ParserFeatures", "Print a template set of the parser, or check a file."),
     },
     {"tag": "parse"},
     {
@@ -87,15 +87,15 @@ PARSER = Kind(
     },
 )  # fmt: skip
 CLASSIFIER = Kind(
-    "classifier", "classify", "a classifier", "estimators.classifier:Classifier",
-    "reports.classification:inspect_classifier",
+    "classifier", "classify", "a classifier", "classification.classifier:Classifier",
+    "classification.inspection:inspect_classifier",
     "Sentence classifiers.",
     {
-        "train": ("cli.classifier.train:TrainClassifier", "Train a classifier of sentences."),
-        "tag": ("cli.classifier.classify:Classify", "Classify sentences of a file or standard input."),
-        "eval": ("cli.classifier.eval:EvalClassifier", "Score a classifier on labelled sentences."),
-        "inspect": ("cli.classifier.inspect:InspectClassifier", "Show a classifier: settings, strongest weights."),
-        "compare": ("cli.classifier.compare:CompareClassifiers", "Compare classifiers, with significance tests."),
+        "train": ("classification.commands:TrainClassifier", "Train a classifier of sentences."),
+        "tag": ("classification.commands:Classify", "Classify sentences of a file or standard input."),
+        "eval": ("classification.commands:EvalClassifier", "Score a classifier on labelled sentences."),
+        "inspect": ("classification.commands:InspectClassifier", "Show a classifier: settings, strongest weights."),
+        "compare": ("classification.commands:CompareClassifiers", "Compare classifiers, with significance tests."),
         "cues": ("lab.commands:Cues", "Check two corpora for cues: vocabulary, length, overlap."),
     },
     {"tag": "classify"},
@@ -148,7 +148,7 @@ LANGUAGE_MODEL = Kind(
     },
 )  # fmt: skip
 HMM = Kind(
-    "hmm", None, "a hidden Markov model", "lab.hmm:HMM", "reports.inspection:inspect_tagger",
+    "hmm", None, "a hidden Markov model", "lab.hmm.estimator:HMM", "reports.inspection:inspect_tagger",
     "Tables of hidden Markov models.",
     {
         "train": ("lab.commands:CountTables", "Count the tables of a hidden Markov model, as JSON."),

@@ -23,6 +23,7 @@ from palmette.display import drawn_by
 from palmette.errors import UsageError
 from palmette.estimators.base import Estimator, PerSentence
 from palmette.features.resources import Resources, read_clusters, read_lexicon
+from palmette.lazy import loaded
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.learners import HiddenMarkov
 from palmette.structures.chain.model import CAP, ChainModel
@@ -167,9 +168,8 @@ class Tagger(TaggerOptions, Estimator):
 
         settings = self._settings()  # wrong parameters are reported before any file is read
         if isinstance(settings.learner, HiddenMarkov):
-            from palmette.training.hmm import check_no_features
-
-            check_no_features({name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")})
+            given = {name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")}
+            loaded("lab.hmm.learner:check_no_features")(given)
         return TrainRequest(
             Features(self.features, self.template, self.order), settings, 1 if self.order is None else self.order,
             self._resources(), tuple(self.forbidden), resume, checkpoint, names, self.ends, reporter(progress, verbose),

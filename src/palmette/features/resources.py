@@ -37,7 +37,7 @@ from palmette.errors import DataError, ModelError, UsageError, counted
 #     <unknown>       for all others
 #
 # A word gets the first of these that exists. Templates refer to it by `%x[0,0,observed:words]`. The known words and the
-# existing classes come from training (see structures/hmm.py) and are saved with the model.
+# existing classes come from training (see lab/hmm/tables.py) and are saved with the model.
 
 UNKNOWN = "<unknown>"
 SUFFIXES = (3, 2, 1)

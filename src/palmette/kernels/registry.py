@@ -1,4 +1,5 @@
-"""Every kernel and the module that it is in. Types are the annotations of the function (core/signature.py).
+"""Every kernel and its module, below this folder or in a room (`parsing.kernels.train`). Types are the annotations of
+the function (core/signature.py).
 
 Building compiles this list, in this order: those that take longest first, so that processes end together. Loading and
 `palmette doctor` read it too, and a test compares it with the `@kernel`s of the sources.
@@ -15,12 +16,12 @@ KERNELS = {
     "decode_exact": "chain.exact",
     "descend": "chain.stochastic",
     "train_paths": "chain.train_paths",
-    "train_tree": "tree.train",
+    "train_tree": "parsing.kernels.train",
     "posteriors": "chain.posteriors",
     "train_margins": "chain.train_margins",
-    "train_latent": "latent.train",
+    "train_latent": "classification.kernels.train",
     "decode_nbest": "chain.nbest",
-    "list_parses": "tree.lists",
+    "list_parses": "parsing.kernels.lists",
     "decode_marginal": "chain.marginals",
     "margins": "chain.margin",
     "local_expectations": "chain.local_gradient",
@@ -34,16 +35,16 @@ KERNELS = {
     "decode_marginal_double": "chain.double_sums",
     "log_partitions_double": "chain.double_sums",
     "decode_double": "chain.double",
-    "forest": "tree.lists",
-    "count_gold": "tree.cutoff",
-    "allow_features": "tree.cutoff",
+    "forest": "parsing.kernels.lists",
+    "count_gold": "parsing.kernels.gold",
+    "allow_features": "parsing.kernels.gold",
     "gather": "chain.gather",
-    "train_bundles": "bundle.train",
-    "tag_bundles": "bundle.tag",
-    "list_bundles": "bundle.tag",
-    "parse": "tree.train",
-    "decide": "latent.train",
-    "sample_sentences": "lm.sample",
+    "train_bundles": "pipeline.kernels.bundles",
+    "tag_bundles": "pipeline.kernels.bundles",
+    "list_bundles": "pipeline.kernels.bundles",
+    "parse": "parsing.kernels.train",
+    "decide": "classification.kernels.train",
+    "sample_sentences": "lab.kernels.ngrams",
     "split_attributes": "io.attributes",
     "encode_sentence": "encode.sentence",
     "hash_cells": "encode.sentence",
@@ -85,28 +86,34 @@ KERNELS = {
     "squares": "lbfgs.vectors",
     "survey": "lbfgs.vectors",
     "table_of": "chain.label_context",
-    "bag_pass": "latent.bag",
-    "bag_scores": "latent.bag",
-    "add_new": "latent.cache",
-    "link_repeats": "latent.update",
-    "score_words": "lm.score",
-    "split_words": "lm.text",
-    "sentence_hashes": "lm.text",
-    "crossing_arcs": "tree.projective",
-    "lift_arcs": "tree.projective",
-    "lower_arcs": "tree.projective",
-    "frozen": "tree.weights",
-    "larger_table": "tree.weights",
-    "lists_of": "tree.weights",
-    "restart_from_average": "tree.weights",
-    "spread_lists": "tree.rows",
-    "spread_small": "tree.small",
-    "small_sizes": "tree.small",
-    "small_lists": "tree.small",
+    "bag_pass": "lab.kernels.bag",
+    "bag_scores": "lab.kernels.bag",
+    "add_new": "classification.kernels.train",
+    "link_repeats": "classification.kernels.update",
+    "score_words": "lab.kernels.ngrams",
+    "split_words": "lab.kernels.text",
+    "sentence_hashes": "lab.kernels.text",
+    "crossing_arcs": "parsing.kernels.projective",
+    "lift_arcs": "parsing.kernels.projective",
+    "lower_arcs": "parsing.kernels.projective",
+    "frozen": "parsing.kernels.weights",
+    "larger_table": "parsing.kernels.weights",
+    "lists_of": "parsing.kernels.weights",
+    "restart_from_average": "parsing.kernels.weights",
+    "spread_lists": "parsing.kernels.weights",
+    "spread_small": "parsing.kernels.small",
+    "small_sizes": "parsing.kernels.small",
+    "small_lists": "parsing.kernels.small",
 }
+
+
+def module_of(name: str) -> str:
+    """The module of a kernel, below the package."""
+    place = KERNELS[name]
+    return place if ".kernels." in place else f"kernels.{place}"
 
 
 def find_kernel(name: str) -> Any:
     """The kernel of that name."""
-    package = __name__.rpartition(".")[0]
-    return getattr(importlib.import_module(f"{package}.{KERNELS[name]}"), name)
+    package = __name__.partition(".kernels.")[0]
+    return getattr(importlib.import_module(f"{package}.{module_of(name)}"), name)

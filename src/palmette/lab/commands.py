@@ -85,7 +85,7 @@ class CountTables(OutputOptions, Command):
     def run(self) -> None:
         spec = format_spec(self.params(FormatSpec))
         report_source(self.data, self.quiet)
-        from palmette.lab.hmm import HMM
+        from palmette.lab.hmm.estimator import HMM
 
         hmm = HMM(**self.params(HmmOptions)).fit_file(self.data, spec=spec)
         hmm.save_tables(self.output)
@@ -109,7 +109,7 @@ class MakeModel(ForceOptions, Command):
 
     def run(self) -> None:
         from palmette.data import model_file
-        from palmette.lab.hmm import HMM
+        from palmette.lab.hmm.estimator import HMM
 
         model_file.check_output(self.output)
         HMM.load_tables(self.tables).save(self.output)

@@ -13,7 +13,7 @@ from palmette.data.files import FilePath, shown
 from palmette.data.text import PLAIN, TextSpec, check_utf8, read_text
 from palmette.errors import DataError
 from palmette.kernels.io.columns import intern_cells
-from palmette.kernels.lm.text import split_words
+from palmette.lab.kernels.text import split_words
 
 AnySentence = str | Sequence[str]
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from palmette.errors import UsageError, counted
-from palmette.kernels.latent.bag import bag_pass, bag_scores
-from palmette.kernels.lm.text import sentence_hashes
+from palmette.lab.kernels.bag import bag_pass, bag_scores
+from palmette.lab.kernels.text import sentence_hashes
 from palmette.lab.sentences import Sentences
 from palmette.options.spelling import argument
 

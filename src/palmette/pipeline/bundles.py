@@ -1,4 +1,4 @@
-"""A model whose labels are bundles of parts, and how it is learnt; see kernels/bundle/forms.py.
+"""A model whose labels are bundles of parts, and how it is learnt; see pipeline/kernels/bundles.py.
 
 Weights are on pairs of an attribute and a part, so that memory grows with what was seen together and not with labels
 times attributes, and labels that share parts learn from each other.
@@ -24,12 +24,17 @@ from palmette.data.text import NFC
 from palmette.errors import ModelError
 from palmette.features.encode import Encoder, in_order_of_keys, kept_attributes, without_keys
 from palmette.features.resources import Resources
-from palmette.kernels.bundle.forms import Bundles, PartWeights, SmallWeights
-from palmette.kernels.bundle.tag import list_bundles, tag_bundles
-from palmette.kernels.bundle.train import train_bundles
 from palmette.kernels.chain.forms import Active
 from palmette.kernels.core.table import FeatureIndex
 from palmette.kernels.encode.encode import HERE
+from palmette.pipeline.kernels.bundles import (
+    Bundles,
+    PartWeights,
+    SmallWeights,
+    list_bundles,
+    tag_bundles,
+    train_bundles,
+)
 from palmette.pipeline.known_words import SHORT
 from palmette.structures.chain.data import ONES, Collected
 from palmette.structures.chain.session_rooms import PLAIN, AttributeReader, CellReader, reader_for

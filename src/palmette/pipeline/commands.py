@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from palmette.cli.command import Command, ForceOptions, JsonOptions, OutputOptions
 from palmette.cli.common import ThreadOptions, pairs, text_spec
 from palmette.cli.output import Meter, details_muted, print_json, report_rate, report_source
-from palmette.cli.parser.common import DrawingOptions, chosen_sentences, show_trees
 from palmette.data.files import shown
 from palmette.data.text import TextSpec
 from palmette.errors import DataError, UsageError, counted
 from palmette.options.declare import option
 from palmette.options.search import MOST_BEAM
+from palmette.parsing.commands import DrawingOptions, chosen_sentences, show_trees
 from palmette.pipeline.options import (
     GOLD_INPUTS,
     INPUTS,

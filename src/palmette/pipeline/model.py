@@ -368,7 +368,7 @@ def replaced(model: PipelineModel, name: str, path: str) -> PipelineModel:
 
 def _from_file(name: str, path: str) -> Any:
     if name == "parse" and model_file.peek_task(path) != TASK:
-        from palmette.estimators.parser import Parser
+        from palmette.parsing.parser import Parser
         from palmette.pipeline.trees import Trees
 
         return Trees(Parser.load(path))

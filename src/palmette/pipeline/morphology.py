@@ -26,7 +26,6 @@ from palmette.features.encode import Encoder, hash_optional
 from palmette.features.named import named_text
 from palmette.features.resources import Resources
 from palmette.features.templates import parse
-from palmette.kernels.bundle.forms import Bundles
 from palmette.pipeline.bundles import (
     LARGEST,
     BundleMeta,
@@ -40,6 +39,7 @@ from palmette.pipeline.bundles import (
     lists_of,
 )
 from palmette.pipeline.chains import corpus_of
+from palmette.pipeline.kernels.bundles import Bundles
 from palmette.pipeline.known_words import SHORT, WordMemo, keys_of_cells, looked_up, lower, mixed
 from palmette.training.result import Progress
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from palmette.data.treebank import Treebank
 from palmette.errors import UsageError
-from palmette.estimators.parser import Parser
 from palmette.options.search import Beam
-from palmette.options.tree import PIPELINE_SETTINGS
-from palmette.structures.tree.serialise import parser_from_parts, parser_parts
+from palmette.parsing.options import PIPELINE_SETTINGS
+from palmette.parsing.parser import Parser
+from palmette.parsing.serialise import parser_from_parts, parser_parts
 from palmette.training.result import Progress
 
 logger = logging.getLogger(__name__)

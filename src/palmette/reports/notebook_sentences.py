@@ -1,18 +1,14 @@
-"""Analysed sentences, drawn from their records (`data/analysed.py`): labels and spans in HTML, trees in SVG, both as
-text."""
+"""Tagged sentences, drawn from their records (`data/analysed.py`): labels and spans in HTML, and as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from palmette.data.analysed import ParsedSentence, SentenceTree, TaggedSentence
-from palmette.data.formats.conllu_light import DrawnTree
+from palmette.data.analysed import TaggedSentence
 from palmette.data.formats.labelling import NOT_CALIBRATED
 from palmette.reports.html import QUIET, Html, element, html, page, quiet
 from palmette.reports.sentence import aligned
-from palmette.reports.tree import draw_tree
-from palmette.reports.tree_svg import svg_of
 
 # Grounds of types, told apart on white and on black, also by those who see few colours; each has its line below.
 COLOURS = (
@@ -107,27 +103,3 @@ def tagged_text(sentence: TaggedSentence) -> str:
         rows = [[*row, tag] for row, tag in zip(rows, record["gold"]["tags"], strict=True)]
     heads = [_figures(one) for one in readings] + ([] if record["gold"] is None else ["gold"])
     return aligned([["", *heads], *rows] if any(heads) and len(heads) > 1 else rows) if rows else ""
-
-
-def parsed_svg(sentence: ParsedSentence) -> str:
-    """The trees as arcs over the words, one tree below the other."""
-    return svg_of(_titled(sentence))
-
-
-def parsed_text(sentence: ParsedSentence) -> str:
-    """The trees with a word a line."""
-    drawn = [(f"{title}\n" if title else "") + draw_tree(tree, gold).plain for title, tree, gold in _titled(sentence)]
-    return "\n".join(drawn).rstrip("\n")
-
-
-def _titled(sentence: ParsedSentence) -> list[tuple[str, DrawnTree, DrawnTree | None]]:
-    gold = None if sentence.gold is None else _tree(sentence, sentence.gold)
-    several = len(sentence.trees) > 1
-    return [
-        (f"score {tree.score:.2f}" if several and tree.score is not None else "", _tree(sentence, tree), gold)
-        for tree in sentence.trees
-    ]
-
-
-def _tree(sentence: ParsedSentence, arcs: SentenceTree) -> DrawnTree:
-    return DrawnTree(sentence.words, sentence.tags or [""] * len(sentence.words), arcs.heads, arcs.relations)

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from palmette.classification.classifier import with_pos
+from palmette.classification.files import stream_classified
 from palmette.data.corpus import Corpus
-from palmette.data.formats.classified import stream_classified
 from palmette.data.items import corpus_from_items
 from palmette.data.subset import take
 from palmette.errors import DataError
-from palmette.estimators.classifier import with_pos
 from palmette.serve.correctable import margin
 from palmette.serve.inputs import cut_texts
 from palmette.serve.limits import Limits

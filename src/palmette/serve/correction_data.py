@@ -16,7 +16,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.mask import ANY
 from palmette.errors import DataError
-from palmette.estimators.retag import field_named
+from palmette.parsing.retag import field_named
 from palmette.serve.types import Correction
 
 NOTHING = "_"

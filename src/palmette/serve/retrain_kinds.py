@@ -12,18 +12,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from palmette.classification.classifier import Classifier
+from palmette.classification.files import read_classified
 from palmette.data.corpus import Corpus
-from palmette.data.formats.classified import read_classified
 from palmette.data.formats.conllu import read_treebank
 from palmette.data.formats.registry import read_corpus
 from palmette.data.labels.mask import mark_partial_labels
 from palmette.data.subset import take
 from palmette.data.treebank import Treebank
-from palmette.estimators.classifier import Classifier
-from palmette.estimators.parser import Parser
-from palmette.estimators.retag import prepare_training
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation.record import Main
+from palmette.parsing.parser import Parser
+from palmette.parsing.retag import prepare_training
 from palmette.serve.correct_classifiers import tokens_of
 from palmette.serve.correct_parsers import treebank_of
 from palmette.serve.correction_data import corpus_of

@@ -10,8 +10,8 @@ from typing import Any
 from palmette.data.labels.schemes import reading, unseen_scheme
 from palmette.data.model_file import load_any, peek_kind
 from palmette.errors import UsageError
-from palmette.estimators.retag import TAGS, Preparation, tag_field, tags_read
 from palmette.estimators.tagger import Tagger
+from palmette.parsing.retag import TAGS, Preparation, tag_field, tags_read
 from palmette.serve.types import ModelDescription
 
 FILES = ("train", "dev", "test", "pool")

@@ -20,14 +20,14 @@ from palmette.data.corpus import Column, Corpus
 from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, no_cells, without_trees
 from palmette.errors import UsageError, counted
-from palmette.estimators.parser import Parser
-from palmette.estimators.retag import field_named
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation.spans import ChunkTables
 from palmette.options.search import Beam
+from palmette.parsing.parser import Parser
+from palmette.parsing.retag import field_named
+from palmette.parsing.templates import FIELDS as LETTERS
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.posteriors import confidence_of, places_of
-from palmette.structures.tree.templates import FIELDS as LETTERS
 
 # Components around a Tagger: labels of tokens, entities, groups of spans.
 

@@ -29,8 +29,8 @@ from palmette.kernels.build import cache as objects
 from palmette.kernels.build.link import find_linker, link
 from palmette.kernels.core.native import ABI, SUFFIX, processor_flags
 from palmette.kernels.core.signature import signature_hash, signature_of
-from palmette.kernels.core.sources import FOLDER, all_sources_hash, source_hash
-from palmette.kernels.registry import KERNELS, find_kernel
+from palmette.kernels.core.sources import FOLDER, PACKAGE, all_sources_hash, source_hash
+from palmette.kernels.registry import KERNELS, find_kernel, module_of
 
 NATIVE = "native"
 # What a level has beyond the baseline, as Linux names it
@@ -100,7 +100,7 @@ def _compiling() -> Iterator[None]:
         "NUMBA_DISABLE_INTEL_SVML": "1",
         "NUMBA_OPT": "3",
         "PYTHONHASHSEED": "0",
-        "PYTHONPATH": os.pathsep.join([str(FOLDER.parents[1]), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]),
     }
     before = dict(os.environ)
     for name in before:
@@ -125,7 +125,7 @@ def _builder_hash() -> str:
 
 def _key(name: str, target: Target) -> str:
     """Everything that an object file depends on; no paths and no times."""
-    source = FOLDER / f"{KERNELS[name].replace('.', '/')}.py"
+    source = PACKAGE / f"{module_of(name).replace('.', '/')}.py"
     versions = [version(package) for package in PACKAGES]
     about = [name, source_hash(source), _builder_hash(), versions, list(target), sys.platform, platform.machine()]
     return f"{name}-{hashlib.sha256(json.dumps(about).encode()).hexdigest()[:32]}"

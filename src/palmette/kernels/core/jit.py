@@ -91,5 +91,5 @@ def jit_kernel(py_func: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel that is compiled at its first call. One outside of this package (of a test) may leave its types open:
     then every combination of types that it is called with is compiled."""
     dispatcher: Any = njit(nogil=True, error_model="numpy")(py_func)
-    ours = Path(__file__).parents[1] in Path(py_func.__code__.co_filename).parents
+    ours = Path(__file__).parents[2] in Path(py_func.__code__.co_filename).parents
     return JitKernel(py_func, dispatcher) if ours else dispatcher

@@ -9,7 +9,14 @@ from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1]
-_IMPORT = re.compile(rf"^from {re.escape(__name__.removesuffix('.core.sources'))}\.([\w.]+) import", re.MULTILINE)
+PACKAGE = FOLDER.parent
+_NAME = re.escape(__name__.partition(".kernels.")[0])
+_IMPORT = re.compile(rf"^from {_NAME}\.((?:\w+\.)?kernels\.[\w.]+) import", re.MULTILINE)
+
+
+def kernel_files() -> list[Path]:
+    """Every file of the folder `kernels`, and of the folders of that name in rooms."""
+    return sorted(path for folder in (FOLDER, *PACKAGE.glob("*/kernels")) for path in folder.rglob("*.py"))
 
 
 @cache
@@ -18,8 +25,8 @@ def sources_of(source: Path) -> frozenset[Path]:
     found, waiting = {source}, [source]
     while waiting:
         for name in _IMPORT.findall(waiting.pop().read_text(encoding="utf-8")):
-            imported = FOLDER / f"{name.replace('.', '/')}.py"
-            if imported not in found and name != "core.compile":  # the decorators, which are not part of any code
+            imported = PACKAGE / f"{name.replace('.', '/')}.py"
+            if imported not in found and name != "kernels.core.compile":  # decorators are not part of any code
                 found.add(imported)
                 waiting.append(imported)
     return frozenset(found)
@@ -36,10 +43,10 @@ def source_hash(source: Path) -> str:
 
 @cache
 def all_sources_hash() -> str:
-    """A hash of everything in this folder: kernels, and what builds and calls them."""
+    """A hash of all kernels, and of what builds and calls them."""
     digest = hashlib.sha256()
-    for path in sorted(FOLDER.rglob("*.py")):
-        digest.update(path.relative_to(FOLDER).as_posix().encode() + b"\0" + path.read_bytes())
+    for path in kernel_files():
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 

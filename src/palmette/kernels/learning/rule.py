@@ -45,7 +45,7 @@ class Rule(NamedTuple):
     add_gold: bool = True  # probPerc includes gold in the distribution even if the search did not list it
     mean: bool = False  # the perceptron lowers the mean of all candidates (and of gold, if listed), not the best one
     on_errors: bool = False  # probPerc updates only if the best candidate is wrong
-    spread: float = 0.0  # above 0: steps adapt to each weight by its learner state, see kernels/tree/update.py
+    spread: float = 0.0  # above 0: steps adapt to each weight by its learner state, see parsing/kernels/update.py
     loss: int = TOKENS  # of CRFsuite's learners, TOKENS, ONE or ROOT; see kernels/chain/train_margins.py
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from palmette.data.corpus import Column
 from palmette.data.text import in_form
 from palmette.errors import DataError, counted
-from palmette.kernels.lm.score import BEGIN, END, ROOT, UNKNOWN, Grams
+from palmette.lab.kernels.ngrams import BEGIN, END, ROOT, UNKNOWN, Grams
 from palmette.lab.lm.ngrams import split_order
 from palmette.lab.sentences import Sentences
 

@@ -26,7 +26,7 @@ from palmette.data.corpus import bytes_of
 from palmette.data.files import FilePath, read_blocks, shown, write_whole
 from palmette.data.text import CONVERT, check_utf8, read_text
 from palmette.errors import DataError, ModelError, counted
-from palmette.kernels.lm.score import BEGIN, ROOT, Grams
+from palmette.lab.kernels.ngrams import BEGIN, ROOT, Grams
 from palmette.lab.lm.estimate import RESERVED, OrderCounts, flattened
 from palmette.lab.lm.ngrams import lower_grams, split_order
 from palmette.structures.stored_features import Count
@@ -242,7 +242,7 @@ def _find(reader: _ArpaReader, rows: _Rows, words: np.ndarray, keys: list[np.nda
 
 
 # --- Model files --------------------------------------------------------------------------------------------
-# M n-grams of all orders, the first V are words; see kernels/lm/score.py.
+# M n-grams of all orders, the first V are words; see lab/kernels/ngrams.py.
 
 
 class NgramModel(NamedTuple):

@@ -23,9 +23,8 @@ from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError, counted, not_fitted
 from palmette.estimators.base import Estimator
 from palmette.evaluation.record import Cell, Inspection, Main, Part, Scores, Strong
-from palmette.kernels.lm.sample import Source
-from palmette.kernels.lm.score import BEGIN, ROOT, UNKNOWN, Grams
-from palmette.kernels.lm.text import sentence_hashes
+from palmette.lab.kernels.ngrams import BEGIN, ROOT, UNKNOWN, Grams, Source
+from palmette.lab.kernels.text import sentence_hashes
 from palmette.lab.lm.estimate import RESERVED, WordNumbers, check_words, estimate, vocabulary_of
 from palmette.lab.lm.ngrams import Drawn, Mixture, Progress, Wishes, allowed_words, draw, split_order
 from palmette.lab.lm.options import NgramOptions

@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.errors import DataError, either
-from palmette.kernels.lm import sample as lm_sample
-from palmette.kernels.lm.sample import Source
-from palmette.kernels.lm.score import BEGIN, Grams, score_words
+from palmette.lab.kernels import ngrams as lm_sample
+from palmette.lab.kernels.ngrams import BEGIN, Grams, Source, score_words
 
 # Conditions on sampled sentences, and the loop that meets them.
 #

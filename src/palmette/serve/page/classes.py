@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from palmette.classification.classifier import Classifier, named_tags, with_pos
+from palmette.classification.inspection import strongest_tags
 from palmette.data.formats.raw import parse_text
 from palmette.data.items import corpus_from_items
 from palmette.errors import DataError, UsageError
-from palmette.estimators.classifier import Classifier, named_tags, with_pos
-from palmette.reports.classification import strongest_tags
 from palmette.serve.page.models import PageModel, page_model, strings
 
 MOST_LISTED = 200  # weights per tag among which is searched

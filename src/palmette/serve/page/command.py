@@ -74,7 +74,7 @@ class Page(HelperOptions, OutputOptions, Command):
 
     def _read(self, path: str, model: Any) -> Any:
         """The data as a model reads it."""
-        from palmette.estimators.classifier import Classifier
+        from palmette.classification.classifier import Classifier
         from palmette.estimators.tagger import Tagger
 
         if isinstance(model, Tagger):

@@ -13,11 +13,11 @@ from palmette.data.corpus import Corpus
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.data.treebank import Treebank
 from palmette.errors import DataError, UsageError
-from palmette.estimators.parser import Parser
 from palmette.evaluation.attachment import score_trees
 from palmette.evaluation.rivals import CompareOptions, SystemLabels, SystemOutputs, compare, label_rivals
 from palmette.evaluation.scores import errors as frequent_errors
 from palmette.evaluation.scores import score
+from palmette.parsing.parser import Parser
 from palmette.serve.page.models import PageModel, data_of, page_model, treebank_of, whole, words_by_sentence
 from palmette.structures.chain.files import with_missing_columns
 from palmette.structures.chain.gold import certain, gold_and_guess

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from palmette.classification.classifier import Classifier
 from palmette.errors import DataError, UsageError
-from palmette.estimators.classifier import Classifier
 from palmette.reports.inspection import top_attributes, transition_table
 from palmette.serve.page.classes import tag_weights
 from palmette.serve.page.lines import example_lines

@@ -16,8 +16,8 @@ from palmette.data.kinds import kind_of
 from palmette.data.labels.mask import LabelMask, mask_from_items
 from palmette.data.treebank import Treebank
 from palmette.errors import DataError, UsageError
-from palmette.estimators.retag import Preparation
 from palmette.estimators.tagger import Tagger
+from palmette.parsing.retag import Preparation
 from palmette.serve.page.lines import attribute_items, attribute_names, attribute_sentence, cells_of
 from palmette.structures.chain.files import with_missing_columns
 

@@ -16,15 +16,15 @@ import numpy as np
 from palmette.data.formats.raw import parse_text
 from palmette.data.treebank import NOTHING, Treebank, treebank_from_sentences
 from palmette.errors import DataError, UsageError
-from palmette.estimators.parser import Parser
-from palmette.estimators.retag import Preparation, tag_field, tags_read
 from palmette.kernels.learning.violation import STANDARD
-from palmette.kernels.tree.forms import LEFT, SHIFT, WORD, Grammar, SearchOptions, States, make_workspace
-from palmette.kernels.tree.lists import list_parses
+from palmette.parsing.explain import ActionExplainer
+from palmette.parsing.kernels.forms import LEFT, SHIFT, WORD, Grammar, SearchOptions, States, make_workspace
+from palmette.parsing.kernels.lists import list_parses
+from palmette.parsing.model import ParserModel
+from palmette.parsing.parser import Parser
+from palmette.parsing.retag import Preparation, tag_field, tags_read
 from palmette.pipeline.pipeline import Pipeline
 from palmette.serve.page.models import PageModel, page_model, whole
-from palmette.structures.tree.explain import ActionExplainer
-from palmette.structures.tree.model import ParserModel
 
 RIVALS = 5
 MOST_WORDS = 400

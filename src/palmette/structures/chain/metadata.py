@@ -43,7 +43,7 @@ class StoredRows(msgspec.Struct, frozen=True):
 
 
 class StoredCounting(msgspec.Struct, frozen=True):
-    """The parameters of an `HMM`, whose tables are further arrays; see lab/hmm.py."""
+    """The parameters of an `HMM`, whose tables are further arrays; see lab/hmm/estimator.py."""
 
     order: Literal[1, 2]
     ends: bool

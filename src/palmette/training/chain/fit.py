@@ -23,6 +23,7 @@ from palmette.data.labels.mask import partial_looks
 from palmette.data.subset import held_out, split
 from palmette.errors import UsageError, counted
 from palmette.kernels.core.compile import check_compiled
+from palmette.lazy import loaded
 from palmette.options.chain import ChainSettings, SeveralStates, TaggerOptions
 from palmette.options.declare import OptionError
 from palmette.options.learners import Auto, HiddenMarkov, n_held_out
@@ -54,9 +55,7 @@ def fit(source: Any, dev: Corpus | None, request: TrainRequest, scale: Scale = M
         elif request.dev_share is None and request.resume is None and not request.checkpoint:
             n = n_to_hold_out(source, request.settings)
     if isinstance(request.settings.learner, HiddenMarkov):
-        from palmette.training.hmm import fit_hmm
-
-        model, outcome = fit_hmm(source, dev, request)
+        model, outcome = loaded("lab.hmm.learner:fit_hmm")(source, dev, request)
     elif n:
         model, outcome = _fit_after_holding_out(source, n, chosen(request, source))
     else:
