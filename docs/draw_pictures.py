@@ -17,7 +17,7 @@ import msgspec
 from pictures import beams, curves, graphs, models, tables, trees
 
 from palmette.reports.chart_svg import Chart, chart_svg
-from palmette.reports.trellis_svg import trellis_svg
+from palmette.reports.trellis import trellis_svg
 from palmette.structures.chain.trellis import TrellisRecord
 
 HERE = Path(__file__).resolve().parent

@@ -1,19 +1,37 @@
-"""What drawings in SVG share: a style by the palette of markup.py, and a sheet that collects shapes.
+"""What pictures share: one palette for light and dark, and a sheet that collects the shapes of a drawing in SVG.
 
-Shapes have names of colours (`COLOURS`), not colours: the style of the sheet says what they are in the light and in the
-dark scheme of the reader. Widths of text are estimated, a bit too large rather than too small.
+Paper and ink are in a notebook the notebook's own; elsewhere all colours follow the light or dark scheme of the reader.
+They keep apart for readers who do not see red or green, and no picture relies on them alone. Shapes have names of
+colours (`COLOURS`), not colours. Widths of text are estimated, a bit too large rather than too small.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
-from xml.sax.saxutils import escape
+from html import escape
 
 from rich.cells import cell_len
 
-from palmette.reports.markup import DARK, FONT, LIGHT
+# What XML 1.0 excludes: control characters, lone surrogates, and the two that are no characters.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
+FONT = 'system-ui, -apple-system, "Segoe UI", "Helvetica Neue", Arial, "Noto Sans", sans-serif'
+LIGHT = {
+    "paper": "#ffffff", "ink": "#1f2328", "quiet": "#6e7781", "faint": "#d8dee4", "band": "#f3f5f8",
+    "blue": "#0969da", "orange": "#bc4c00", "teal": "#0b7a6f", "pink": "#a3479b", "amber": "#8a6100", "grey": "#6e7781",
+}  # fmt: skip
+DARK = {
+    "paper": "#0d1117", "ink": "#e6edf3", "quiet": "#8b949e", "faint": "#30363d", "band": "#161b22",
+    "blue": "#58a6ff", "orange": "#f0883e", "teal": "#39c5b0", "pink": "#e08bd8", "amber": "#d4a72c", "grey": "#8b949e",
+}  # fmt: skip
+_NOTEBOOK = {  # what JupyterLab and VS Code call them
+    "paper": ("--jp-layout-color0", "--vscode-editor-background"),
+    "ink": ("--jp-content-font-color0", "--vscode-editor-foreground"),
+    "quiet": ("--jp-content-font-color2", "--vscode-descriptionForeground"),
+    "band": ("--jp-layout-color2", "--vscode-editorWidget-background"),
+}
 COLOURS = ("blue", "orange", "teal", "pink", "amber", "grey", "ink")
 SIZES = {"title": 15, "text": 13, "small": 11.5, "note": 11.5}
 _CHARACTER = 0.6  # of the size: about the mean width of a letter in the wider fonts
@@ -22,6 +40,33 @@ _HEAD = 7.0  # the length of an arrow's head
 _EDGE = 14.0
 
 Point = tuple[float, float]
+
+
+def palette(scope: str) -> str:
+    """Style that defines the colours as variables (`--ink`, ...) in the elements of a class."""
+
+    def definitions(scheme: dict[str, str]) -> str:
+        return "; ".join(f"--{name}: {_in_notebooks(name, colour)}" for name, colour in scheme.items())
+
+    dark = f"@media (prefers-color-scheme: dark) {{ .{scope} {{ {definitions(DARK)} }} }}"
+    return f".{scope} {{ {definitions(LIGHT)} }}\n{dark}"
+
+
+def _in_notebooks(name: str, colour: str) -> str:
+    if name not in _NOTEBOOK:
+        return colour
+    jupyter, vscode = _NOTEBOOK[name]
+    return f"var({jupyter}, var({vscode}, {colour}))"
+
+
+def paint(what: str, colour: str) -> str:
+    """A declaration of `fill` or `stroke`; programs that know no variables see the light scheme."""
+    return f"{what}: {LIGHT[colour]}; {what}: var(--{colour})"
+
+
+def text_of(text: object) -> str:
+    """Text for an element or an attribute's value; what cannot be written is shown as U+FFFD."""
+    return escape(_FORBIDDEN.sub("\ufffd", str(text)))
 
 
 def _scheme(of: dict[str, str]) -> str:
@@ -86,9 +131,8 @@ class Sheet:
         classes = kind.split()
         share = 0.0 if "end" in classes else 0.5 if "middle" in classes else 1.0
         self.right = max(self.right, at[0] + share * text_width(text, kind))
-        self.parts.append(
-            f'<text x="{at[0]:.1f}" y="{at[1]:.1f}" class="{kind}"{_attributes(more)}>{escape(text)}</text>'
-        )
+        shown = escape(text, quote=False)
+        self.parts.append(f'<text x="{at[0]:.1f}" y="{at[1]:.1f}" class="{kind}"{_attributes(more)}>{shown}</text>')
 
     def line(self, start: Point, end: Point, kind: str, **more: object) -> None:
         (x1, y1), (x2, y2) = start, end
@@ -131,7 +175,7 @@ class Sheet:
 
     def svg(self, width: float, height: float, about: str) -> str:
         """The drawing. about: what a reader who does not see it should know."""
-        told = escape(about, {'"': "&quot;"})
+        told = escape(about, quote=False).replace('"', "&quot;")
         width = max(width, self.right + _EDGE)
         size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{told}">'
