@@ -218,7 +218,6 @@ class Explain(BiasOptions, JsonOptions, SentenceCommand):
         self.check_source()
         tagger = load_tagger(self.model, self.quiet)
         from palmette.reports.sentence import print_explanation
-        from palmette.serve.page.sentences import explanation
         from palmette.structures.chain.explain import explain
 
         found = explain(tagger.model_, self.corpus(tagger), biases(self.bias))
