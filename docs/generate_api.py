@@ -8,7 +8,7 @@ from typing import Any
 
 import palmette
 from palmette.estimators.base import Estimator
-from palmette.options.declare import Options, Value
+from palmette.options.declare import Options, Value, own_text
 
 ABOUT = """# Python interface
 
@@ -80,7 +80,7 @@ def _signature(function: Any) -> str:
 
 def _text(made: Any) -> str:
     """The docstring on one line, without its examples, which are indented."""
-    lines = (inspect.getdoc(made) or "").split("\n")
+    lines = (inspect.cleandoc(own_text(made)) if inspect.isclass(made) else inspect.getdoc(made) or "").split("\n")
     return " ".join(line.strip() for line in lines if line.strip() and not line.startswith("    "))
 
 

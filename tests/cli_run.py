@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from palmette.cli import main
-from palmette.datasets.demo import PARTS, demo_text
+from palmette.datasets import PARTS, demo_text
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "bench" / "templates"
 COMMAND = [sys.executable, "-m", "palmette"]

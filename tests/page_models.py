@@ -7,7 +7,7 @@ from typing import Any
 
 from palmette import Beam, Classifier, Crf, Latent, Parser, Pipeline, Tagger, load_demo, load_grammaticality
 from palmette.data.formats.conllu import parse_treebank
-from palmette.datasets.demo import demo_text, example_files
+from palmette.datasets import demo_text, example_files
 from palmette.serve.page.report import beside
 from palmette.serve.page.views import PageModel
 

@@ -15,7 +15,7 @@ import pycrfsuite
 from starlette.testclient import TestClient
 
 from palmette import Classifier, Parser, Pipeline, Tagger, load_demo, load_trees
-from palmette.datasets.demo import demo_text
+from palmette.datasets import demo_text
 from palmette.serve.app import create_app
 from palmette.serve.registry import Source
 

@@ -35,7 +35,7 @@ def _classifier_checkpoint(path: Path) -> None:
 
 def _resumable(path: Path) -> None:
     from palmette import Parser
-    from palmette.datasets.demo import load_trees
+    from palmette.datasets import load_trees
 
     Parser("basic", learner="arow", passes=1).fit(load_trees("test"), checkpoint=True).save(path)
 

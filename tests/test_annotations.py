@@ -11,8 +11,8 @@ from hypothesis import given
 from strategies import few
 
 from palmette.connect.annotations.align import Alignment, aligned, corpus_of, documents_of
+from palmette.data.analysed import ACCEPT, Document, TextSpan, joined_pieces
 from palmette.data.corpus import Corpus
-from palmette.data.document import ACCEPT, Document, TextSpan, joined_pieces
 from palmette.data.formats.labelling import Labelling, labelling_of
 from palmette.data.formats.raw import character_spans, parse_plain, parse_text, token_spans
 from palmette.data.notes import KINDS, Notes

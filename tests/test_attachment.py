@@ -19,8 +19,7 @@ from palmette.data.formats.conllu_light import read_trees
 from palmette.data.treebank import Treebank, treebank_from_sentences
 from palmette.errors import DataError
 from palmette.evaluation.attachment import CONTENT, METRICS, compared, score_trees, tallies, universal
-from palmette.evaluation.comparison import CompareOptions, compare
-from palmette.evaluation.rivals import tree_rivals
+from palmette.evaluation.rivals import CompareOptions, compare, tree_rivals
 from palmette.evaluation.significance import randomisation
 
 RELATIONS = ["nsubj", "nsubj:pass", "obj", "punct", "case", "det", "root", "acl:relcl", "acl", "odd"]

@@ -17,13 +17,11 @@ from naive_classify import is_wellformed
 from palmette import FormatSpec, check
 from palmette.data.corpus import Corpus, column_of_strings
 from palmette.data.labels.schemes import SCHEMES, are_chunk_labels
-from palmette.datasets.demo import demo_text
+from palmette.datasets import demo_text
 from palmette.errors import DataError, UsageError
 from palmette.estimators.check import DOUBTFUL, doubtful_labels, label_doubts
-from palmette.evaluation.cell_checks import LONG, problem_of
-from palmette.evaluation.data_view import DataView
-from palmette.evaluation.findings import KINDS, Finding
-from palmette.evaluation.label_checks import bad_tags, folded, one_apart
+from palmette.evaluation.checks import LONG, bad_tags, folded, one_apart, problem_of
+from palmette.evaluation.findings import KINDS, DataView, Finding
 from palmette.evaluation.repetition_checks import RADIUS, overlap, repetitions, variations
 
 Sentences = list[list[tuple[str, str]]]

@@ -12,7 +12,7 @@ from palmette.data.formats.conllu import read_treebank
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.sources import SENTENCES
-from palmette.datasets.demo import demo_text
+from palmette.datasets import demo_text
 from palmette.lab.hmm.estimator import HMM
 from palmette.training.chain.settle import choose_templates
 from palmette.training.checks import warn_of_strange_corpus, warn_of_strange_trees

@@ -23,7 +23,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.schemes import recognise, recognise_pairs, seen_pairs
 from palmette.data.sources import Piece, divided, read_pieces
 from palmette.errors import DataError, UsageError
-from palmette.reports.worker_progress import WorkerBars, WorkerLines
+from palmette.reports.progress import WorkerBars, WorkerLines
 from palmette.training.chain import fit as chain_files
 from palmette.training.chain import shards
 from palmette.training.chain.file_shard import FileShard

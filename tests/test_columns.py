@@ -17,7 +17,7 @@ from palmette.data.formats.columns import ColumnLayout, column_number, parse_col
 from palmette.data.formats.conllu import parse_conllu
 from palmette.data.formats.registry import Writer, read_corpus
 from palmette.data.formats.spec import FormatSpec
-from palmette.datasets.demo import demo_text
+from palmette.datasets import demo_text
 from palmette.errors import DataError, UsageError
 
 Sentences = list[list[list[str]]]

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from naive_classify import is_wellformed
 
-from palmette.datasets.demo import PARTS, demo_text, load_demo, load_trees, tree_text
+from palmette.datasets import PARTS, demo_text, load_demo, load_trees, tree_text
 from palmette.errors import UsageError
 from palmette.parsing.projective import projective_sentences
 

@@ -122,7 +122,7 @@ def test_installing_from_source_shows_progress() -> None:
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=HEAVY.get(page, ())) for page in pages("python")])
 def test_python_blocks(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from palmette.datasets.demo import PARTS, demo_text
+    from palmette.datasets import PARTS, demo_text
 
     if page == "docs/spacy.md":
         import palmette.connect.spacy  # noqa: F401  (registers the components where palmette is not installed)

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette.data.corpus import bytes_of, column_of_strings
-from palmette.features.atoms import atom_function, word_atoms
-from palmette.features.hashed_atoms import HashedAtoms, TypeMemo, hash_optional
+from palmette.features.atoms import HashedAtoms, TypeMemo, atom_function, hash_optional, word_atoms
 from tests.test_atoms import CASES
 
 CHAINS = ["lower.suffix3", "lower.normal", "normal.short_shape.prefix2", "suffix5.orthography", "number.lower"]

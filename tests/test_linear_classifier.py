@@ -16,7 +16,7 @@ from strategies import few
 
 from palmette import LinearClassifier, Tagger, load_acronyms, load_vowels
 from palmette.data import model_file
-from palmette.datasets.demo import example_files
+from palmette.datasets import example_files
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.options.learners import Crf, Perceptron
 from palmette.training.trainer import shuffled

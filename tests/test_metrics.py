@@ -18,12 +18,17 @@ from hypothesis import strategies as st
 from seqeval import scheme as judge
 from seqeval.metrics import classification_report
 
-from palmette.data.cell_texts import CellTexts
 from palmette.errors import UsageError
 from palmette.evaluation import tokens
-from palmette.evaluation.scores import errors, score
-from palmette.evaluation.spans import ChunkTables, SpanCounts, span_counts, strict_span_counts
-from palmette.evaluation.styles import conlleval_text, seqeval_text
+from palmette.evaluation.scores import CellTexts, errors, score
+from palmette.evaluation.spans import (
+    ChunkTables,
+    SpanCounts,
+    conlleval_text,
+    seqeval_text,
+    span_counts,
+    strict_span_counts,
+)
 from palmette.evaluation.tokens import Share, figures
 
 KINDS = ("A", "B-C")  # a type may have a hyphen
@@ -387,6 +392,6 @@ def test_a_share_of_nothing_is_zero() -> None:
 
 
 def test_scoring_does_not_import_numba() -> None:
-    code = "import sys, palmette.evaluation.scores, palmette.evaluation.styles; print('numba' in sys.modules)"
+    code = "import sys, palmette.evaluation.scores, palmette.evaluation.spans; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -34,16 +34,15 @@ from palmette.cli import main
 from palmette.data.analysed import Candidate, SentenceLabels, SentenceTree
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.attachment import score_trees
-from palmette.evaluation.comparison import CompareOptions, compare
 from palmette.evaluation.findings import CheckResult, FileCheck, Finding, Overlap
-from palmette.evaluation.rivals import SystemOutputs, class_rivals, label_rivals, tree_rivals
+from palmette.evaluation.rivals import CompareOptions, SystemOutputs, class_rivals, compare, label_rivals, tree_rivals
 from palmette.evaluation.scores import score
 from palmette.lazy import loaded
 from palmette.reports.html import HtmlConsole, html
 from palmette.reports.inspection import inspect_tagger
-from palmette.reports.markup import text_of
-from palmette.reports.notebook_explanation import explanation_html
+from palmette.reports.notebook import explanation_html
 from palmette.reports.notebook_sentences import record_html
+from palmette.reports.svg import text_of
 from palmette.structures.chain.explain import Contribution, Explanation
 
 SOURCE = Path(palmette.__file__).parent
@@ -156,7 +155,7 @@ def test_a_tree_as_picture_and_as_text() -> None:
     assert ParsedSentence(words=["a"], trees=[SentenceTree([0], ["root"])]).as_dict()["trees"][0]["heads"] == [0]
 
 
-@pytest.mark.parametrize(("name", "place"), [("tree", "parsing.drawing"), ("trellis", "reports.trellis_svg")])
+@pytest.mark.parametrize(("name", "place"), [("tree", "parsing.drawing"), ("trellis", "reports.trellis")])
 def test_the_style_of_a_picture_is_its_own(name: str, place: str) -> None:
     module = importlib.import_module(f"palmette.{place}")
     rules = re.findall(r"([^{}]+)\{[^{}]*\}", re.sub(r"@media[^{]*\{", "", module._STYLE))

@@ -18,10 +18,10 @@ from strategies import cases, few
 
 from palmette import Tagger, load_demo
 from palmette.data.formats.registry import read_corpus
-from palmette.data.joined import joined
 from palmette.data.scratch import Scratch
 from palmette.data.sources import FileSource, ItemSource
-from palmette.datasets.demo import demo_text
+from palmette.data.subset import joined
+from palmette.datasets import demo_text
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.named import named_set

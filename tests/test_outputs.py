@@ -13,8 +13,7 @@ from cli_run import Cli, leave_demo, spawn
 
 from palmette import Tagger
 from palmette.cli import COMMANDS, load_command
-from palmette.cli.command import Command
-from palmette.cli.paths import check_paths
+from palmette.cli.command import Command, check_paths
 from palmette.data.files import check_apart
 from palmette.errors import UsageError, visible
 from palmette.options.declare import Option

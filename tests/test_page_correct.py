@@ -21,7 +21,7 @@ from page_models import parser, pipeline
 from palmette import Classifier, load_grammaticality
 from palmette.cli import main
 from palmette.data.formats.conllu import read_treebank
-from palmette.datasets.demo import demo_text, example_files
+from palmette.datasets import demo_text, example_files
 from palmette.serve.live_page import LivePage
 from palmette.structures.training_log import Epoch
 

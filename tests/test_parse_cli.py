@@ -13,7 +13,7 @@ from udtools.udeval import evaluate, load_conllu
 
 from palmette import Parser, Tagger
 from palmette.data.formats.spec import FormatSpec
-from palmette.datasets.demo import example_files
+from palmette.datasets import example_files
 from palmette.options.search import Beam
 
 TRAIN, TEST = "trees.conllu", "trees_test.conllu"

@@ -20,7 +20,7 @@ from udtools.udeval import evaluate, load_conllu
 from palmette import Parser, Pipeline, Tagger, load_trees
 from palmette.data.formats.conllu import parse_treebank, read_treebank, treebank_bytes
 from palmette.data.treebank import NOTHING
-from palmette.datasets.demo import example_files
+from palmette.datasets import example_files
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.pipeline import tags
 from palmette.pipeline import train as training

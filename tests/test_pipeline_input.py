@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from palmette import Pipeline
 from palmette.data.formats.conllu import parse_treebank
-from palmette.datasets.demo import tree_text
+from palmette.datasets import tree_text
 from palmette.errors import DataError, UsageError
 from palmette.parsing import model as parser_model
 from palmette.pipeline import bundles, chains, known_words, lemmas, morphology

@@ -9,7 +9,7 @@ import pytest
 
 from palmette import Classifier, Crf, Parser, Tagger, load_demo, load_trees, plot
 from palmette.cli import main
-from palmette.cli.plot import PICTURES as FLAGS
+from palmette.cli.inside import PICTURES as FLAGS
 from palmette.errors import PalmetteError, UsageError
 from palmette.reports.plots import MOST_STATES, PICTURES, learning_curve, strongest_weights, transition_map
 

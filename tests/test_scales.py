@@ -13,7 +13,7 @@ import pytest
 
 from palmette import Crf, Tagger
 from palmette.data.formats.registry import read_corpus
-from palmette.datasets.demo import demo_text
+from palmette.datasets import demo_text
 from palmette.errors import UsageError
 from palmette.options.chain import TAGGER_LEARNERS, Latent, TaggerOptions
 from palmette.options.declare import OptionError

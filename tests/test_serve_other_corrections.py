@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from palmette import Classifier, Parser, load_demo
 from palmette.classification.files import read_classified
 from palmette.data.formats.conllu import read_treebank
-from palmette.datasets.demo import example_files
+from palmette.datasets import example_files
 from palmette.serve.registry import Source
 
 TREE: dict[str, Any] = {

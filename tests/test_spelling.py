@@ -56,10 +56,10 @@ ALLOWED = {
     "pipeline/model.py": {"--input"},  # beside what Python has
     "pipeline/run.py": {"--input"},
     "reports/inspection.py": {"--label", "--json"},  # printed by a command
-    "reports/markup.py": None,  # variables of style sheets
+    "reports/svg.py": None,  # variables of style sheets
     "serve/page/assets.py": None,
     "parsing/drawing.py": None,
-    "reports/trellis_svg.py": None,
+    "reports/trellis.py": None,
 }
 
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import Writer, load_format, read_corpus, stream_corpus
 from palmette.data.formats.spec import FormatSpec, format_by_name
-from palmette.data.joined import joined_blocks, without_text
+from palmette.data.subset import joined_blocks, without_text
 from palmette.errors import DataError, ModelError, UsageError
 
 WORD = "\t_\t_\tX\t_\t_\t_\t_\t_\t_"

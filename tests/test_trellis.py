@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from palmette import Beam, Crf, Latent, MaxEnt, Tagger
 from palmette.cli import main
 from palmette.errors import DataError, UsageError
-from palmette.reports.trellis import shown_states, trellis_text
-from palmette.reports.trellis_svg import trellis_svg
+from palmette.reports.trellis import shown_states, trellis_svg, trellis_text
 from palmette.structures.chain.trellis import TrellisRecord
 
 WORDS, LABELS = ["a", "b", "c"], ["X", "Y", "Z"]

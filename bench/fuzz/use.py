@@ -20,10 +20,9 @@ from palmette.errors import ModelError, PalmetteError
 from palmette.parsing.inspection import inspect_parser, print_parser_inspection
 from palmette.parsing.retag import retagged
 from palmette.pipeline.display import inspect_pipeline
-from palmette.reports.console import OutputConsole
-from palmette.reports.explanation import print_explanation
-from palmette.reports.inspected import print_facts
 from palmette.reports.inspection import inspect_chain, print_inspection
+from palmette.reports.sentence import print_explanation
+from palmette.reports.tables import OutputConsole, print_facts
 from palmette.structures.chain.explain import explain
 from palmette.structures.chain.files import spec_for
 from palmette.structures.chain.python_data import items_of

@@ -20,8 +20,7 @@ from palmette import (
 )
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.schemes import spans
-from palmette.evaluation.comparison import compare
-from palmette.evaluation.rivals import SystemLabels, SystemOutputs, label_rivals
+from palmette.evaluation.rivals import SystemLabels, SystemOutputs, compare, label_rivals
 from palmette.evaluation.significance import Interval
 from palmette.lab import synth
 from palmette.reports.inspection import transition_table

@@ -11,14 +11,13 @@ if TYPE_CHECKING:
     from palmette.classification.classifier import Classifier
     from palmette.classification.linear_classifier import LinearClassifier
     from palmette.connect.annotations.files import read_documents, write_documents
-    from palmette.data.analysed import Candidate, ParsedSentence, TaggedSentence
+    from palmette.data.analysed import Candidate, Document, ParsedSentence, TaggedSentence, TextSpan
     from palmette.data.convert import Conversion, convert_file, convert_labels
-    from palmette.data.document import Document, TextSpan
     from palmette.data.formats.conllu import read_treebank
     from palmette.data.formats.spec import FormatSpec
     from palmette.data.text import TextSpec
     from palmette.data.treebank import Treebank
-    from palmette.datasets.demo import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
+    from palmette.datasets import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
     from palmette.errors import DataError, ModelError, PalmetteError, TemplateError, UsageError
     from palmette.estimators.base import load
     from palmette.estimators.check import check
@@ -38,15 +37,14 @@ if TYPE_CHECKING:
 
 # Where the public names are defined: imported on first use, so that nothing waits for Numba without need
 _MODULES = {
-    "data.analysed": ("Candidate", "ParsedSentence", "TaggedSentence"),
-    "data.document": ("Document", "TextSpan"),
+    "data.analysed": ("Candidate", "Document", "ParsedSentence", "TaggedSentence", "TextSpan"),
     "connect.annotations.files": ("read_documents", "write_documents"),
     "data.convert": ("Conversion", "convert_file", "convert_labels"),
     "data.formats.conllu": ("read_treebank",),
     "data.formats.spec": ("FormatSpec",),
     "data.text": ("TextSpec",),
     "data.treebank": ("Treebank",),
-    "datasets.demo": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),
+    "datasets": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),
     "errors": ("DataError", "ModelError", "PalmetteError", "TemplateError", "UsageError"),
     "estimators.base": ("load",),
     "estimators.check": ("check",),

@@ -5,7 +5,7 @@ somebody looks.
     class Comparison:
         __str__ = printed_by("reports.comparison:print_comparison")        # what the command line prints
         _repr_html_ = html_by("reports.comparison:print_comparison")       # the same in a notebook
-        _repr_svg_ = drawn_by("reports.trellis_svg:trellis_svg")           # what the function returns
+        _repr_svg_ = drawn_by("reports.trellis:trellis_svg")           # what the function returns
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def drawn(thing: Any, place: str) -> str:
 
 def printed_by(place: str) -> Callable[[Any], str]:
     """A method that gives the text which the report `module:function` prints; it takes the object and a `console`."""
-    return _report("reports.console:printed_text", place)
+    return _report("reports.tables:printed_text", place)
 
 
 def html_by(place: str) -> Callable[[Any], str]:

@@ -52,7 +52,7 @@ class Classifier(ClassifierOptions, Estimator):
     Parameters are declared options; `palmette classifier train --help` and the reference pages explain all of them.
     """
 
-    _repr_html_ = drawn_by("reports.notebook_models:model")
+    _repr_html_ = drawn_by("reports.notebook:model")
 
     def _settings(self, chunker: ChainModel | None = None) -> LatentSettings:
         """The options of learning, checked, every variant as a value."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from palmette.classification.options import ClassifierOptions
 from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
 from palmette.cli.common import OF_FILES, EncodingOptions, ThreadOptions, is_model, names_of, text_spec
-from palmette.cli.comparing import Comparing
+from palmette.cli.compare import Comparing
 from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source, report_training
 from palmette.data.text import TextSpec
 from palmette.errors import DataError, UsageError
@@ -349,7 +349,7 @@ class EvalClassifier(ClassifyingOptions, JsonOptions, LabelledCommand):
         if self.json:
             print_json(found.to_dict() | {"accuracy_by_pass": dev})
             return
-        from palmette.reports.scores import print_scores
+        from palmette.reports.tables import print_scores
 
         print_scores(found)
         if dev:

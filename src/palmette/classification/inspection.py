@@ -14,9 +14,7 @@ from palmette.evaluation.record import Inspection
 from palmette.features.templates import to_text
 from palmette.options.learners import Lclr
 from palmette.options.spelling import named
-from palmette.reports.console import OutputConsole
-from palmette.reports.inspected import print_facts, training_fact
-from palmette.reports.tables import described, not_zero
+from palmette.reports.tables import OutputConsole, described, not_zero, print_facts, training_fact
 
 if TYPE_CHECKING:
     from palmette.classification.classifier import Classifier

@@ -46,7 +46,7 @@ class LinearClassifier(TrainingOptions, Estimator):
     estimator: str = option(default="auto", choices=ESTIMATORS, help="Which weights come out of the training.")
 
     _width: int | None = None  # of rows of numbers
-    _repr_html_ = drawn_by("reports.notebook_models:model")
+    _repr_html_ = drawn_by("reports.notebook:model")
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags

@@ -33,18 +33,18 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Look inside": {
         **{verb: TAGGER.commands[verb] for verb in ("inspect", "explain", "trellis")},
         "page": ("serve.page.command:Page", "Write a page about a model: searches, errors, weights."),
-        "plot": ("cli.plot:Plot", "Draw a model: learning curve, transitions, weights."),
+        "plot": ("cli.inside:Plot", "Draw a model: learning curve, transitions, weights."),
         "features": TAGGER.commands["features"],
     },
     "Data": {
-        "check": ("cli.check:Check", "Look for mistakes in labelled data before training."),
-        "convert": ("cli.convert:Convert", "Convert data or the model of another tool."),
+        "check": ("cli.data:Check", "Look for mistakes in labelled data before training."),
+        "convert": ("cli.data:Convert", "Convert data or the model of another tool."),
         "pick": TAGGER.commands["pick"],
         "synth": ("lab.synth_command:Synth", "Draw labelled sequences with a known best accuracy."),
     },
     "This installation": {
-        "doctor": ("cli.doctor:Doctor", "Report versions, how kernels run and what is missing."),
-        "completion": ("cli.completion:Completion", "Print or install completion for bash, zsh or fish."),
+        "doctor": ("cli.installation:Doctor", "Report versions, how kernels run and what is missing."),
+        "completion": ("cli.installation:Completion", "Print or install completion for bash, zsh or fish."),
     },
 }
 LISTED = {name: row for rows in SECTIONS.values() for name, row in rows.items()}
@@ -117,7 +117,7 @@ def _prepare_process() -> None:
     import gc
     import signal
 
-    from palmette.cli.terminal import terminal
+    from palmette.cli.output import terminal
 
     sys.stdout = _ClosedOutput() if sys.stdout is None else terminal(sys.stdout, messages=False)  # None: as with `>&-`
     if sys.stderr is None:  # print would take standard output instead
@@ -175,7 +175,7 @@ def _run(given: list[str]) -> None:
         print(command_help(command, rest, everything="all" in rest))
         return
     made = command.parsed(rest)
-    from palmette.cli.paths import check_paths
+    from palmette.cli.command import check_paths
     from palmette.data.files import outlast_reader
 
     outlast_reader(check_paths(made))

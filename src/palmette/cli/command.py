@@ -15,16 +15,19 @@ it is a long flag of the command itself.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
-from palmette.errors import UsageError
+from palmette.data.files import check_apart, is_standard, peek
+from palmette.errors import DataError, UsageError
 from palmette.options.declare import REQUIRED, Option, OptionError, Options, option
 from palmette.options.spelling import assemble, variant_options
 
 FILE = "FILE"
 CONFIG = ("config", "save-config")
 Words = str | bool | list[str]
+CRFSUITE, MARK = ".crfsuite", b"lCRF"
 
 
 class Flag(NamedTuple):
@@ -277,3 +280,36 @@ def _typed(option: Option, text: str) -> Any:
         return option.from_text(text)
     except OptionError as error:
         raise OptionError(option.name, error.problem, option.flag_name) from None
+
+
+def check_paths(command: Command) -> bool:
+    """Raise an error if an output is the same file as an input, or a model would replace a file that is not one.
+    Returns whether the command writes files."""
+    named = list(command.paths())
+    outputs = [(each, file) for each, file in named if each.path in ("output", "model")]
+    if all(is_standard(file) for _, file in outputs):
+        return any(each.path == "folder" for each, _ in named)
+    inputs = [file for each, file in named if each.path == "input" and each.name not in command.updates]
+    check_apart([file for _, file in outputs], inputs)
+    for each, file in outputs:
+        if each.path == "model":
+            check_replaced(command, file)
+    return True
+
+
+def check_replaced(command: Command, output: str) -> None:
+    """Raise DataError if a model would replace a file that is not a model and not empty, unless --force is given."""
+    if getattr(command, "force", False) or not os.path.isfile(output) or _of_another_tool(command, output):
+        return
+    from palmette.data.model_file import peek_task
+
+    if os.path.getsize(output) and peek_task(output) is None:
+        hint = "choose another name, or replace it with --force"
+        raise DataError("exists and is not a Palmette model", file=output, hint=hint)
+
+
+def _of_another_tool(command: Command, output: str) -> bool:
+    """Whether the format of another tool is written over a model of that format."""
+    if not output.lower().endswith(CRFSUITE):
+        return command.writes_over(output)
+    return peek(output, lambda data: len(data) >= len(MARK)).startswith(MARK)

@@ -10,9 +10,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from palmette.cli.command import Command, ForceOptions
+from palmette.cli.command import Command, ForceOptions, check_replaced
 from palmette.cli.output import library_muted
-from palmette.cli.paths import check_replaced
 from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 SENTENCE = "The old ferry had not left the harbour when the first guests arrived with their heavy bags."
 
 
-DATA = ("vowels", "acronyms", "sentences", "grammaticality", "trees")  # of `datasets.demo.example_files`
+DATA = ("vowels", "acronyms", "sentences", "grammaticality", "trees")  # of `datasets.example_files`
 TITLES = {
     "pos": "1. A part-of-speech tagger: words to Penn tags",
     "chunk": "2. A chunker: words and tags to phrases",
@@ -52,7 +51,7 @@ class Demo(ForceOptions, Command):
             _write_data(self.data, self.folder, self.force)
             return
         from palmette.data import model_file
-        from palmette.reports.console import OutputConsole
+        from palmette.reports.tables import OutputConsole
 
         targets = {name: os.path.join(self.folder, f"{name}.palm") for name in ("pos", "chunk")}
         for path in targets.values():
@@ -81,13 +80,13 @@ def _compile_first() -> None:
 
 
 def _write_corpus(folder: str, force: bool) -> None:
-    from palmette.datasets.demo import PARTS, demo_text
+    from palmette.datasets import PARTS, demo_text
 
     _write_texts({f"{part}.txt": demo_text(part) for part in PARTS}, folder, force, ", or --no-corpus")
 
 
 def _write_data(name: str, folder: str, force: bool) -> None:
-    from palmette.datasets.demo import example_files
+    from palmette.datasets import example_files
 
     _write_texts(example_files(name), folder, force)
 
@@ -135,7 +134,7 @@ def _show_scores(console: Console, pos: Tagger, chunk: Tagger, data: Path) -> No
     from palmette import FormatSpec
     from palmette.data.formats.registry import read_corpus
     from palmette.evaluation.scores import by_name
-    from palmette.reports.scores import part_table
+    from palmette.reports.tables import part_table
 
     console.print("\n[bold]3. How good are they on 80 sentences that they have never seen?[/bold]")
     tags = pos.evaluate(read_corpus(data / "test.txt", FormatSpec(label="1", columns=("0",))))

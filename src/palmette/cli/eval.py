@@ -131,9 +131,9 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, ThreadOpti
 
     def _from_model(self) -> Tagged:
         """Gold and guess of a labelled file, and how reliable confidences are."""
-        from palmette.data.cell_texts import CellTexts
         from palmette.data.formats.columns_light import Guesses
         from palmette.data.labels.schemes import unseen_scheme
+        from palmette.evaluation.scores import CellTexts
         from palmette.structures.chain.files import TagRequest, decoded_file
         from palmette.structures.chain.gold import certain, gold_and_guess, unseen
 
@@ -198,7 +198,7 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, ThreadOpti
 
             _print_json(found.to_dict() | {"errors": msgspec.to_builtins(mistakes)}, tagged.calibrated)
             return
-        from palmette.reports.scores import print_mistakes, print_scores
+        from palmette.reports.tables import print_mistakes, print_scores
 
         print_scores(found)
         print_mistakes(mistakes, words, offset)
@@ -220,8 +220,7 @@ def _print_json(about: dict[str, Any], calibrated: Calibrated | None) -> None:
 
 def _span_text(style: str, scheme: str | None, strict: bool, tagged: Guesses) -> str:
     from palmette.evaluation.scores import whole_sentences
-    from palmette.evaluation.spans import ChunkTables, span_counts, strict_span_counts
-    from palmette.evaluation.styles import conlleval_text, seqeval_text
+    from palmette.evaluation.spans import ChunkTables, conlleval_text, seqeval_text, span_counts, strict_span_counts
 
     gold, guess, offset, labels, _, known = tagged
     if known is not None:

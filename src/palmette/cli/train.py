@@ -6,10 +6,9 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
+from palmette.cli.change import MOST_LOSS, log_compact
 from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions
 from palmette.cli.common import forbidden_pairs, format_spec
-from palmette.cli.compact import log_compact
-from palmette.cli.compaction import MOST_LOSS
 from palmette.cli.output import exit_if_interrupted, report_training
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError

@@ -1,9 +1,12 @@
-"""Analysed sentences as plain records, to be looked at: with their labels and spans, or with their trees.
+"""Sentences and texts as plain records: sentences with labels and spans or with a tree, and annotated texts.
 
     TaggedSentence.of(["Rolls-Royce", "said"], ["B-ORG", "O"])      # in a notebook: the words with coloured spans
     ParsedSentence.of(["We", "go"], [(2, "nsubj"), (0, "root")])    # arcs over the words
 
-`Tagger.show` and `Parser.show` make them. `as_dict` is what JSON holds; text, HTML and SVG are drawn from that.
+`Tagger.show` and `Parser.show` make sentences. `as_dict` is what JSON holds; text, HTML and SVG are drawn from that.
+
+A `Document` is a text of an annotation tool. Its offsets are characters (Unicode code points), counted from 0, the end
+excluded; readers and writers of formats that count otherwise convert. `Span` of data/labels/schemes.py counts tokens.
 """
 
 from __future__ import annotations
@@ -22,6 +25,10 @@ from palmette.errors import DataError, counted
 # One record for every n-best list: an output, its score and, if the model has probabilities, its probability.
 
 Output = TypeVar("Output")
+ACCEPT, REJECT, IGNORE, PREDICTED = "accept", "reject", "ignore", "predicted"
+ANSWERS = (ACCEPT, REJECT, IGNORE)
+
+Pieces = tuple[tuple[int, int], ...]
 
 
 class Candidate(NamedTuple, Generic[Output]):
@@ -183,3 +190,70 @@ class ParsedSentence(msgspec.Struct, frozen=True):
 def _as_many(name: str, row: Sequence[Any] | None, of: Sequence[Any], noun: str = "token") -> None:
     if row is not None and len(row) != len(of):
         raise DataError(f"{name}: {len(row)} for {counted(len(of), noun)}")
+
+
+class TextSpan(msgspec.Struct, frozen=True):
+    """A labelled stretch of a text. `fragments`: its pieces if it is discontinuous; start and end are then the first
+    and the last character of all. `extra`: other keys that its format gives it."""
+
+    start: int
+    end: int
+    label: str
+    fragments: Pieces = ()
+    score: float | None = None
+    id: str | int | None = None
+    extra: dict[str, Any] = {}
+
+    @property
+    def pieces(self) -> Pieces:
+        return self.fragments or ((self.start, self.end),)
+
+
+class Document(msgspec.Struct):
+    """A text with its spans.
+
+    answer: accept; reject or ignore, if the annotator said so; predicted, if a model made the spans; None: not
+    annotated. tokens: where the file says that tokens start and end. kept: what the file has besides, which is
+    written back in the same format, with `style`, the keys that its text and its spans were under; `others` counts the
+    annotations in it that are no spans (relations, ...). place, line: where it comes from, for messages."""
+
+    text: str
+    spans: list[TextSpan] = []
+    meta: dict[str, Any] = {}
+    answer: str | None = ACCEPT
+    tokens: list[tuple[int, int]] | None = None
+    name: str | None = None
+    format: str = ""
+    kept: dict[str, Any] = {}
+    style: tuple[str | None, ...] = ()
+    others: int = 0
+    place: str = ""
+    line: int | None = None
+
+
+class At(msgspec.Struct, frozen=True):
+    """A place in a file, for messages: a line, or a task by its number from 1."""
+
+    file: str
+    line: int | None = None
+    task: int | None = None
+
+    def __str__(self) -> str:
+        if self.line is not None:
+            return f"{self.file}:{self.line}"
+        return self.file if self.task is None else f"{self.file}, task {self.task}"
+
+    def error(self, message: str, hint: str | None = None) -> DataError:
+        text = message if self.task is None else f"task {self.task}: {message}"
+        return DataError(text, file=self.file, line=self.line, hint=hint)
+
+
+def joined_pieces(text: str, pieces: Sequence[tuple[int, int]]) -> Pieces:
+    """Pieces in order, those with only white space (or nothing) between them as one."""
+    made: list[tuple[int, int]] = []
+    for start, end in sorted(pieces):
+        if made and made[-1][1] <= start and not text[made[-1][1] : start].strip():
+            made[-1] = made[-1][0], end
+        else:
+            made.append((start, end))
+    return tuple(made)

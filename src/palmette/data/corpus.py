@@ -22,7 +22,7 @@ from palmette.kernels.io import columns as kernels
 from palmette.options.spelling import spelt
 
 if TYPE_CHECKING:
-    from palmette.data.document import Document
+    from palmette.data.analysed import Document
     from palmette.data.notes import Notes
 
 

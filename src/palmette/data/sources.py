@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from palmette.data.corpus import Attributes, Column, Corpus, column_of_types
+from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath, shown
 from palmette.data.formats.registry import CheckedParser, load_format, read_corpus, stream_corpus
 from palmette.data.formats.spec import FormatSpec
@@ -23,7 +23,7 @@ from palmette.data.items import NO_WEIGHT, corpus_from_items
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.scratch import Scratch, ScratchFile
 from palmette.data.stream import Cut, cut_blocks
-from palmette.data.subset import take
+from palmette.data.subset import joined, take
 from palmette.errors import DataError
 
 # Files as shards: which files, or which parts of files, belong to a shard, and how it is read.
@@ -80,55 +80,6 @@ def _read(piece: Piece, spec: FormatSpec) -> Corpus:
     corpus = read_corpus(piece.path, spec)
     n = corpus.n_sentences
     return take(corpus, np.arange(n * piece.part // piece.parts, n * (piece.part + 1) // piece.parts))
-
-
-def joined(corpora: Sequence[Corpus]) -> Corpus:
-    """Corpora of the same columns as one. Lines in messages are those of the only file, if there is one."""
-    if len(corpora) == 1:
-        return corpora[0]
-    n_columns = {len(corpus.columns) for corpus in corpora if corpus.n_tokens}
-    if len(n_columns) > 1:
-        raise DataError(f"files have {' and '.join(map(str, sorted(n_columns)))} columns", file=corpora[0].source)
-    sizes = np.concatenate([np.diff(corpus.offset) for corpus in corpora])
-    labels = [corpus.labels for corpus in corpora if corpus.labels is not None]
-    if labels and len(labels) < len(corpora):
-        raise DataError("some files have labels and some have none", file=corpora[0].source)
-    some = [corpus for corpus in corpora if corpus.n_tokens] or [corpora[0]]
-    columns = [_joined_columns([corpus.columns[c] for corpus in some]) for c in range(len(some[0].columns))]
-    return Corpus(
-        np.concatenate(([0], np.cumsum(sizes))).astype(np.int64), columns, _joined_columns(labels) if labels else None,
-        attributes=_joined_attributes(some), weight=_joined_weights(corpora),
-        source=f"{shown(corpora[0].source)} and {len(corpora) - 1} more",
-    )  # fmt: skip
-
-
-def _joined_columns(columns: Sequence[Column]) -> Column:
-    numbers: dict[str, int] = {}
-    ids = []
-    for column in columns:
-        new = np.array([numbers.setdefault(text, len(numbers)) for text in column.types], np.int32)
-        ids.append(new[column.ids] if new.size else column.ids)
-    return column_of_types(np.concatenate(ids), list(numbers))
-
-
-def _joined_attributes(corpora: Sequence[Corpus]) -> Attributes | None:
-    every = [corpus.attributes for corpus in corpora if corpus.attributes is not None]
-    if not every:
-        return None
-    sizes = np.concatenate([np.diff(one.ptr) for one in every])
-    values = any(one.val.size for one in every)
-    ones = [one.val if one.val.size else np.ones(one.names.ids.size, np.float32) for one in every]
-    ptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    return Attributes(
-        ptr, _joined_columns([one.names for one in every]), np.concatenate(ones) if values else every[0].val
-    )
-
-
-def _joined_weights(corpora: Sequence[Corpus]) -> np.ndarray | None:
-    if all(corpus.weight is None for corpus in corpora):
-        return None
-    ones = [np.ones(c.n_sentences, np.float32) if c.weight is None else c.weight for c in corpora]
-    return np.concatenate(ones)
 
 
 BLOCK = 2 << 20  # bytes of a block, about

@@ -111,6 +111,8 @@ class Estimator(Options):
         for name, value in assemble(type(self), flat, outer).items():
             setattr(self, name, value)
 
+    documented = True
+
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 

@@ -21,10 +21,16 @@ from palmette.data.text import read_text
 from palmette.data.treebank import tokens_of
 from palmette.errors import DataError, UsageError
 from palmette.estimators.tagger import Tagger
-from palmette.evaluation.cell_checks import broken_trees, lost_spans, odd_cells, ragged_rows
-from palmette.evaluation.data_view import DataView
-from palmette.evaluation.findings import KINDS, CheckResult, FileCheck, Finding, Overlap
-from palmette.evaluation.label_checks import bad_tags, labels_once, spellings
+from palmette.evaluation.checks import (
+    bad_tags,
+    broken_trees,
+    labels_once,
+    lost_spans,
+    odd_cells,
+    ragged_rows,
+    spellings,
+)
+from palmette.evaluation.findings import KINDS, CheckResult, DataView, FileCheck, Finding, Overlap
 from palmette.evaluation.repetition_checks import overlap, repetitions, variations
 from palmette.options.declare import OptionError
 from palmette.options.learners import Crf

@@ -32,7 +32,7 @@ from palmette.data.labels.mask import LabelMask
 from palmette.data.text import write_text
 from palmette.errors import counted
 from palmette.estimators.tagger import Tagger
-from palmette.evaluation.data_view import DataView, mixed
+from palmette.evaluation.findings import DataView, mixed
 from palmette.options.declare import OptionError
 from palmette.options.search import MEASURES
 from palmette.structures.chain.files import spec_for, with_columns

@@ -26,7 +26,6 @@ from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.lazy import loaded
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.learners import HiddenMarkov
-from palmette.structures.chain.files import TagRequest, nbest_file, spec_for, tag_file
 from palmette.structures.chain.model import CAP, ChainModel
 from palmette.structures.chain.python_data import (
     corpus_of,
@@ -35,13 +34,13 @@ from palmette.structures.chain.python_data import (
     predicted,
     sentence_of,
 )
-from palmette.structures.chain.serialise import load_chain
 
 if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the other ways to use a model
     from palmette.data.analysed import Labelling, TaggedSentence
     from palmette.evaluation.scores import LabelScores
     from palmette.structures.chain.compact import CompactReport
     from palmette.structures.chain.explain import Explanation
+    from palmette.structures.chain.files import TagRequest
     from palmette.structures.chain.session import Session
     from palmette.structures.chain.temperature import Calibration
     from palmette.structures.chain.trellis import TrellisRecord
@@ -55,7 +54,7 @@ class Tagger(TaggerOptions, Estimator):
     Parameters are declared options; `palmette train --help` and the reference pages explain all of them.
     """
 
-    _repr_html_ = drawn_by("reports.notebook_models:model")
+    _repr_html_ = drawn_by("reports.notebook:model")
 
     # Training
 
@@ -283,6 +282,8 @@ class Tagger(TaggerOptions, Estimator):
         `decode` is viterbi, marginal or exact, whose proofs (at most `cap` paths each) `proven_` counts; `confidence`
         and `marginals` write confidences as data/formats/labelling.py describes.
         """
+        from palmette.structures.chain.files import tag_file
+
         request = self._reading(source, spec, add, options)
         done = tag_file(self._fitted(), source, target, request, threads=threads, progress=progress)
         self.proven_ = (done.proven, done.searched)
@@ -302,16 +303,22 @@ class Tagger(TaggerOptions, Estimator):
     ) -> int:
         """Write the n best label sequences of each sentence of a file; returns the number of tokens. `output` is crfpp
         (a block per candidate), columns (labels side by side) or jsonl; `known` and `bias` are those of `tag_file`."""
+        from palmette.structures.chain.files import nbest_file
+
         request = self._reading(source, spec, add, options)
         return nbest_file(self._fitted(), source, target, n, request, threads=threads, progress=progress)
 
     def spec_for(self, source: FilePath, given: FormatSpec | None = None, *, labelled: bool = False) -> FormatSpec:
         """How to read input that looks like the training data, with its labels or without. What `given` sets holds."""
+        from palmette.structures.chain.files import spec_for
+
         return spec_for(self._fitted(), source, given, labelled=labelled)
 
     def _reading(
         self, source: FilePath, spec: FormatSpec | None, add: Sequence[Tagger], options: dict[str, Any]
     ) -> TagRequest:
+        from palmette.structures.chain.files import TagRequest, spec_for
+
         helpers = [tagger._fitted() for tagger in add]
         return TagRequest(spec=spec or spec_for(self._fitted(), source), helpers=helpers, **options)
 
@@ -438,6 +445,8 @@ class Tagger(TaggerOptions, Estimator):
     def load(cls, path: FilePath, *, copy: bool = False) -> Tagger:
         """Read a model file, which is mapped. `copy` reads it into memory instead: for files that may be overwritten in
         place while the model is in use."""
+        from palmette.structures.chain.serialise import load_chain
+
         model = load_chain(str(path), copy=copy)
         features, template, encoder = model.meta.get("features"), None, model.encoder
         if isinstance(model.settings.learner, HiddenMarkov):

@@ -3,7 +3,7 @@
     found = tagger.evaluate(X, y)                # LabelScores; a parser gives AttachmentScores, and so on
     found.main(), found.to_dict(), found.parts()
 
-Reports and notebooks draw the parts (`reports/scores.py`), whatever the kind of model.
+Reports and notebooks draw the parts (`reports/tables.py`), whatever the kind of model.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Scores(msgspec.Struct, frozen=True):
         told = [f"{k}={v:.4f}" if isinstance(v, float) else f"{k}={v}" for k, v in values if v is not None]
         return f"{type(self).__name__}({', '.join(told)})"
 
-    __str__ = printed_by("reports.scores:print_scores")
-    _repr_html_ = drawn_by("reports.notebook_scores:scores")
+    __str__ = printed_by("reports.tables:print_scores")
+    _repr_html_ = drawn_by("reports.notebook:scores")
 
 
 FIGURES = ("precision", "recall", "F1", "gold", "found", "right")

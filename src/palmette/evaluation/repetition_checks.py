@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette.errors import counted
-from palmette.evaluation.data_view import DataView, mixed
-from palmette.evaluation.findings import Finding, Overlap
+from palmette.evaluation.findings import DataView, Finding, Overlap, mixed
 
 RADIUS = 3  # words on each side that are compared, at most
 _PLACES = 5  # lines that a message names

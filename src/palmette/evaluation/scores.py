@@ -7,12 +7,11 @@ most frequent errors with an example each.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import msgspec
 import numpy as np
 
-from palmette.data.cell_texts import CellTexts
 from palmette.data.labels.schemes import Bare, Grobid, are_chunk_labels, reading
 from palmette.errors import UsageError
 from palmette.evaluation.record import FIGURES, Main, Part, Scores, Strong, figure_cells
@@ -238,3 +237,24 @@ def _word_numbers(words: Sequence[str] | None, tokens: np.ndarray) -> tuple[np.n
     numbers: dict[str, int] = {}
     ids = [numbers.setdefault(words[i], len(numbers)) for i in tokens.tolist()]
     return np.array(ids, np.int64), max(1, len(numbers))
+
+
+class CellTexts(Sequence[str]):
+    """The strings types[ids[i]]."""
+
+    def __init__(self, ids: np.ndarray, types: Sequence[str]) -> None:
+        self.ids, self.types = ids, types
+
+    def __len__(self) -> int:
+        return int(self.ids.size)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        if isinstance(at, slice):
+            return [self.types[i] for i in self.ids[at].tolist()]
+        return self.types[int(self.ids[at])]

@@ -15,8 +15,7 @@ import numpy as np
 from palmette.data.corpus import Column, Corpus, bytes_of
 from palmette.data.text import NFC, in_form
 from palmette.errors import TemplateError, UsageError
-from palmette.features.atoms import Atom, atom_function, lexicon_name
-from palmette.features.hashed_atoms import TypeMemo, hash_optional
+from palmette.features.atoms import Atom, TypeMemo, atom_function, hash_optional, lexicon_name
 from palmette.features.resources import Resources, match
 from palmette.features.templates import LABEL_CONTEXT, Macro, Template, TemplateSet, outside
 from palmette.kernels.core.hashing import FeatureIndex, add_all, hash_index, hash_pieces, renumbered, sorted_index

@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from palmette.cli.common import format_spec
+from palmette.cli.compare import labelled
 from palmette.cli.output import print_json
-from palmette.cli.system_outputs import labelled
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
@@ -30,7 +30,7 @@ from palmette.display import html_by, printed_by
 from palmette.errors import PalmetteError, UsageError, counted
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation import significance as test
-from palmette.evaluation.comparison import CompareOptions, Pair, paired
+from palmette.evaluation.rivals import CompareOptions, Pair, paired
 from palmette.evaluation.significance import Runs, Tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.options.chain import TaggerOptions
@@ -38,9 +38,8 @@ from palmette.options.declare import OptionError
 from palmette.options.learners import ITERATIONS, Learner
 from palmette.options.spelling import assemble, flat_options
 from palmette.reports.comparison import difference_cells, rounds_legend
-from palmette.reports.console import OutputConsole
-from palmette.reports.meter import Meter
-from palmette.reports.tables import plain_table
+from palmette.reports.progress import Meter
+from palmette.reports.tables import OutputConsole, plain_table
 from palmette.structures.chain.gold import certain, gold_and_guess
 from palmette.structures.training_log import unit_of
 from palmette.training.result import CUT_SHORT, MORE, Progress

@@ -207,7 +207,7 @@ class ScoreText(JsonOptions, Command):
             for (log, n, unknown), sentence in zip(rows, text.texts(), strict=True):
                 print(f"{log:.4f}\t{n}\t{unknown}\t{sentence}")
         else:
-            from palmette.reports.scores import print_scores
+            from palmette.reports.tables import print_scores
 
             print_scores(whole)
 
@@ -224,8 +224,7 @@ class InspectLanguageModel(JsonOptions, Command):
         if self.json:
             print_json(found.to_dict())
         else:
-            from palmette.reports.console import OutputConsole
-            from palmette.reports.inspected import print_facts
+            from palmette.reports.tables import OutputConsole, print_facts
 
             print_facts(found, OutputConsole(100))
 

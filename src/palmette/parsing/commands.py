@@ -8,10 +8,10 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from palmette.cli.change import MOST_LOSS, log_loss, save_and_report
 from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
 from palmette.cli.common import OF_FILES, EncodingOptions, ThreadOptions, is_model, load_tagger, names_of, text_spec
-from palmette.cli.compaction import MOST_LOSS, log_loss, save_and_report
-from palmette.cli.comparing import Comparing, systems_and_gold
+from palmette.cli.compare import Comparing, systems_and_gold
 from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source, report_training
 from palmette.data.formats.spec import names_from_text
 from palmette.data.text import TextSpec
@@ -138,7 +138,7 @@ def show_trees(drawings: Sequence[tuple[str, DrawnTree, DrawnTree | None]], svg:
             out.write(svg_of(drawings).encode())
     if draw:
         from palmette.parsing.drawing import draw_trees
-        from palmette.reports.console import OutputConsole
+        from palmette.reports.tables import OutputConsole
 
         console = OutputConsole(10_000)
         for text in draw_trees(drawings):
@@ -422,7 +422,7 @@ class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
         if self.json:
             print_json(found.to_dict())
             return
-        from palmette.reports.scores import print_scores
+        from palmette.reports.tables import print_scores
 
         print_scores(found)
         if drawings and (self.draw or not self.svg):

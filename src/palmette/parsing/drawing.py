@@ -26,7 +26,7 @@ from rich.text import Text
 
 from palmette.data.analysed import ParsedSentence, SentenceTree
 from palmette.data.formats.conllu_light import DrawnTree
-from palmette.reports.markup import FONT, paint, palette, text_of
+from palmette.reports.svg import FONT, paint, palette, text_of
 
 # --- in the terminal -----------------------------------------------------------------------------------------
 

@@ -11,9 +11,7 @@ from palmette.evaluation.record import Inspection
 from palmette.parsing.kernels.forms import LEFT, RIGHT
 from palmette.parsing.parser import Parser
 from palmette.parsing.projective import LIFTED
-from palmette.reports.console import OutputConsole
-from palmette.reports.inspected import print_facts, training_fact
-from palmette.reports.tables import described, not_zero
+from palmette.reports.tables import OutputConsole, described, not_zero, print_facts, training_fact
 
 
 def inspect_parser(parser: Parser, top: int = 0, labels: int | None = None) -> Inspection:

@@ -49,7 +49,7 @@ class Parser(ParserOptions, Estimator):
     Parameters are declared options; `palmette parser train --help` and the reference pages explain all of them.
     """
 
-    _repr_html_ = drawn_by("reports.notebook_models:model")
+    _repr_html_ = drawn_by("reports.notebook:model")
 
     def _settings(self) -> TreeSettings:
         """The options of learning, checked, every variant as a value."""

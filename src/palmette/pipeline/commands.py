@@ -96,8 +96,7 @@ class TrainPipeline(ConfigOptions, ForceOptions, JsonOptions, Command):
             print_json(self._about(pipeline, seconds, size))
         elif not self.quiet:
             from palmette.pipeline.display import inspect_pipeline
-            from palmette.reports.console import OutputConsole
-            from palmette.reports.inspected import print_facts
+            from palmette.reports.tables import OutputConsole, print_facts
 
             print_facts(inspect_pipeline(pipeline)._replace(facts={}), OutputConsole(80))
             state = "interrupted; " if pipeline.outcome_.interrupted else ""
@@ -227,7 +226,7 @@ class EvalPipeline(RunningOptions, JsonOptions, Command):
 
     def run(self) -> None:
         from palmette.pipeline.pipeline import Pipeline
-        from palmette.reports.scores import print_scores
+        from palmette.reports.tables import print_scores
 
         pipeline = Pipeline.load(self.model)
         found = pipeline.evaluate(
@@ -256,8 +255,7 @@ class InspectPipeline(JsonOptions, Command):
         if self.json:
             print_json(found.to_dict())
         else:
-            from palmette.reports.console import OutputConsole
-            from palmette.reports.inspected import print_facts
+            from palmette.reports.tables import OutputConsole, print_facts
 
             print_facts(found, OutputConsole(80))
 

@@ -9,8 +9,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.errors import counted
 from palmette.evaluation.findings import KINDS, CheckResult, FileCheck, Finding
 from palmette.options.spelling import spelt
-from palmette.reports.console import OutputConsole
-from palmette.reports.tables import plain_table, titled
+from palmette.reports.tables import OutputConsole, plain_table, titled
 
 WIDTH = 80
 

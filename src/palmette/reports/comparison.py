@@ -10,12 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from palmette.errors import counted
-from palmette.evaluation.comparison import Comparison, Pair
-from palmette.evaluation.rivals import Sentence, Where
+from palmette.evaluation.rivals import Comparison, Pair, Sentence, Where
 from palmette.evaluation.scores import rules_said
 from palmette.evaluation.significance import Difference, Interval
-from palmette.reports.console import OutputConsole
-from palmette.reports.tables import letters, p_text, percent, plain_table, titled
+from palmette.reports.tables import OutputConsole, letters, p_text, percent, plain_table, titled
 
 ROWS = 40  # of a table by type, label or relation
 WHERE = {

@@ -14,7 +14,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from palmette.reports.markup import text_of
+from palmette.reports.svg import text_of
 
 FONT = "font-size:0.93em;line-height:1.45"
 QUIET = "opacity:0.65"

@@ -18,7 +18,7 @@ from palmette.connect.annotations.align import AlignedSentence, Alignment, align
 from palmette.connect.annotations.files import sound
 from palmette.connect.annotations.labelstudio import read_task
 from palmette.connect.annotations.shared import AnnotationKeys
-from palmette.data.document import At, Document
+from palmette.data.analysed import At, Document
 from palmette.data.formats.raw import Spans, token_spans
 from palmette.data.labels.schemes import HYPHEN, from_spans, spans_in
 from palmette.data.notes import Notes

@@ -16,8 +16,7 @@ from rich.table import Table
 from palmette.errors import counted
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import as_flags
-from palmette.reports.console import OutputConsole
-from palmette.reports.tables import percent, plain_table
+from palmette.reports.tables import OutputConsole, percent, plain_table
 from palmette.structures.training_log import Epoch, unit_of
 from palmette.tuning.search import best_of, highest
 from palmette.tuning.trial import Trial, TrialTask

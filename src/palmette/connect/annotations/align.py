@@ -14,9 +14,9 @@ import numpy as np
 
 from palmette.connect.annotations.labelstudio import with_new_prediction
 from palmette.connect.annotations.shared import left_out
+from palmette.data.analysed import PREDICTED, Document, TextSpan, joined_pieces
 from palmette.data.convert import convert_labels
 from palmette.data.corpus import Corpus, Surface, column_of_strings
-from palmette.data.document import PREDICTED, Document, TextSpan, joined_pieces
 from palmette.data.formats.labelling import Confidence, Labelling
 from palmette.data.formats.raw import Spans, make_penn_quotes, sentence_spans
 from palmette.data.labels.schemes import Span, are_chunk_labels, from_spans, spans, split_label

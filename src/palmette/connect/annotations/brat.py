@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from itertools import count
 
-from palmette.data.document import ACCEPT, At, Document, Pieces, TextSpan, joined_pieces
+from palmette.data.analysed import ACCEPT, At, Document, Pieces, TextSpan, joined_pieces
 from palmette.data.notes import Notes
 from palmette.errors import DataError
 

@@ -29,7 +29,7 @@ from palmette.connect.annotations.shared import (
     utf16_units,
     whole,
 )
-from palmette.data.document import ACCEPT, At, Document, TextSpan
+from palmette.data.analysed import ACCEPT, At, Document, TextSpan
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.notes import Notes
 from palmette.options.spelling import spelt

@@ -15,8 +15,8 @@ from palmette.connect.annotations import brat, doccano, labelstudio, prodigy
 from palmette.connect.annotations.align import documents_of
 from palmette.connect.annotations.folders import files_in, new_folder, path_in
 from palmette.connect.annotations.shared import AnnotationKeys, decoded, left_out, note_losses
+from palmette.data.analysed import ACCEPT, IGNORE, REJECT, At, Document, TextSpan
 from palmette.data.corpus import Corpus
-from palmette.data.document import ACCEPT, IGNORE, REJECT, At, Document, TextSpan
 from palmette.data.files import FilePath, check_output, is_standard, read_all, shown
 from palmette.data.formats.labelling import labelling_of
 from palmette.data.formats.registry import stream_corpus

@@ -7,8 +7,8 @@ from itertools import islice
 
 from palmette.connect.annotations.align import Alignment, corpus_of, documents_of
 from palmette.connect.annotations.files import SINKS, brat_documents, lines_of, parse_documents
+from palmette.data.analysed import Document
 from palmette.data.corpus import Corpus
-from palmette.data.document import Document
 from palmette.data.files import FilePath, shown
 from palmette.data.formats.jsonl import write_objects
 from palmette.data.formats.labelling import Labelling, token_records, write_cells

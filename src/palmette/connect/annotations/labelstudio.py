@@ -33,7 +33,7 @@ from palmette.connect.annotations.shared import (
     string,
     whole,
 )
-from palmette.data.document import ACCEPT, IGNORE, PREDICTED, At, Document, TextSpan
+from palmette.data.analysed import ACCEPT, IGNORE, PREDICTED, At, Document, TextSpan
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.notes import Notes
 from palmette.options.spelling import spelt

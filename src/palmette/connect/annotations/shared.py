@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from palmette.data.document import ACCEPT, IGNORE, PREDICTED, REJECT, At, Document, TextSpan, joined_pieces
+from palmette.data.analysed import ACCEPT, IGNORE, PREDICTED, REJECT, At, Document, TextSpan, joined_pieces
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.notes import Notes
 from palmette.errors import DataError

@@ -7,7 +7,7 @@ spaCy finds the components by their entry points, without an import. Needs the e
 """
 
 try:
-    import spacy  # noqa: F401
+    import spacy
 except ImportError as error:
     raise ImportError("this needs spaCy: pip install 'palmette[spacy]'") from error
 

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from palmette.data.files import FilePath, shown
-from palmette.data.formats.spec import FormatSpec
+from palmette.data.formats.spec import ANYTHING, FormatSpec
 from palmette.data.text import PLAIN, TextSpec, check_utf8, read_text
 from palmette.errors import DataError, UsageError, counted
 from palmette.options.spelling import named, spelt
@@ -100,7 +100,6 @@ class RaggedRows:
 
 
 MARK = "-DOCSTART-"
-ANYTHING = ("?", "_")  # partial labels that allow every label
 
 
 class Guesses(NamedTuple):

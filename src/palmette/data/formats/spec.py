@@ -18,6 +18,7 @@ from palmette.options.declare import OptionError, option
 from palmette.options.spelling import spelt
 
 logger = logging.getLogger(__name__)
+ANYTHING = ("?", "_")  # labels in files that allow every label
 
 
 class FormatRow(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.columns_light import ANYTHING
+from palmette.data.formats.spec import ANYTHING
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.errors import DataError, counted, either
 from palmette.options.chain import ChainOptions

@@ -210,7 +210,7 @@ DECODINGS = ("viterbi", "marginal")
 class HMM(HmmOptions, Estimator):
     """A hidden Markov model of words and labels, counted from labelled sentences."""
 
-    _repr_html_ = drawn_by("reports.notebook_models:model")
+    _repr_html_ = drawn_by("reports.notebook:model")
 
     @classmethod
     def from_tables(

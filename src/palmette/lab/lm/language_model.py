@@ -108,7 +108,7 @@ class LanguageModel(NgramOptions, Estimator):
     `fell_back_`, the orders whose discounts are the fixed ones since the text is too small.
     """
 
-    _repr_html_ = drawn_by("reports.notebook_models:model")
+    _repr_html_ = drawn_by("reports.notebook:model")
 
     # --- learning ---------------------------------------------------------------------------------------------
 

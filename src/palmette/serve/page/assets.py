@@ -1,5 +1,5 @@
 """The files of the page, by name, as a server hands them out: the page itself is `index.html` and belongs to the root,
-`/`; all others belong to the folder `/static/`. The colours are those of all pictures (reports/markup.py)."""
+`/`; all others belong to the folder `/static/`. The colours are those of all pictures (reports/svg.py)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import NamedTuple
 
-from palmette.reports.markup import DARK, FONT, LIGHT
+from palmette.reports.svg import DARK, FONT, LIGHT
 
 INDEX = "index.html"
 FOLDER = "static"  # where the other files are, seen from the page

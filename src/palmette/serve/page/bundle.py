@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from palmette.reports.markup import text_of
+from palmette.reports.svg import text_of
 from palmette.serve.page.assets import ASSETS
 
 ENTRY = "app.js"

@@ -50,7 +50,7 @@ class Page(HelperOptions, OutputOptions, Command):
             raise UsageError("the options of the data are for a file: --data FILE")
         from palmette.data.files import write_whole
         from palmette.data.model_file import check_output
-        from palmette.reports.meter import Meter
+        from palmette.reports.progress import Meter
         from palmette.serve.page.bundle import page_file
         from palmette.serve.page.models import PageModel
         from palmette.serve.page.report import beside, page_records

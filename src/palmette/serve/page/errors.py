@@ -14,8 +14,7 @@ from palmette.data.labels.schemes import unseen_scheme
 from palmette.data.treebank import Treebank
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.attachment import score_trees
-from palmette.evaluation.comparison import CompareOptions, compare
-from palmette.evaluation.rivals import SystemLabels, SystemOutputs, label_rivals
+from palmette.evaluation.rivals import CompareOptions, SystemLabels, SystemOutputs, compare, label_rivals
 from palmette.evaluation.scores import errors as frequent_errors
 from palmette.evaluation.scores import score
 from palmette.parsing.parser import Parser

@@ -90,8 +90,8 @@ class Explanation(NamedTuple):
     def __repr__(self) -> str:
         return f"Explanation({len(self.words)} tokens, difference={self.difference:.4f})"
 
-    __str__ = printed_by("reports.explanation:print_explanation")
-    _repr_html_ = drawn_by("reports.notebook_explanation:explained")
+    __str__ = printed_by("reports.sentence:print_explanation")
+    _repr_html_ = drawn_by("reports.notebook:explained")
 
 
 def _candidate(one: Labelling, states: list[str] | None) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from palmette.data.files import FilePath, check_apart, shown
 from palmette.data.formats.labelling import ConfidenceOutput
 from palmette.data.formats.registry import Writer, read_corpus, stream_corpus
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
-from palmette.data.joined import joined_blocks, without_text
 from palmette.data.labels.mask import LabelMask, mask_from_column
 from palmette.data.stream import BLOCK, Processed, Progress, map_in_order, process_file
 from palmette.errors import UsageError, counted
@@ -157,6 +156,8 @@ def decoded_file(
 ) -> tuple[Corpus, np.ndarray]:
     """A file as a corpus without its text, and the labels i32[N] that the model finds. Blocks are read and decoded side
     by side."""
+    from palmette.data.subset import joined_blocks, without_text
+
     spec = request.reading_spec.resolved(source)
 
     def work(block: Corpus) -> tuple[Corpus, np.ndarray]:

@@ -57,7 +57,7 @@ class TrellisRecord(msgspec.Struct, frozen=True):
         return f"TrellisRecord({len(self.tokens)} tokens, {len(self.states)} states, score {self.score:.4f})"
 
     __str__ = drawn_by("reports.trellis:trellis_lines")
-    _repr_svg_ = drawn_by("reports.trellis_svg:trellis_svg")
+    _repr_svg_ = drawn_by("reports.trellis:trellis_svg")
     _repr_html_ = _repr_svg_  # inside of the notebook's page the picture has the notebook's colours
 
 

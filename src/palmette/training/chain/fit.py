@@ -25,10 +25,9 @@ from palmette.data.files import FilePath, check_apart
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import NO_WEIGHT, corpus_from_items
-from palmette.data.joined import joined
 from palmette.data.labels.mask import partial_looks
 from palmette.data.labels.numbers import LabelNumbers
-from palmette.data.subset import held_out, split
+from palmette.data.subset import held_out, joined, split
 from palmette.errors import DataError, UsageError, counted
 from palmette.kernels.core.compile import check_compiled
 from palmette.lazy import loaded
