@@ -216,8 +216,8 @@ def test_flat_names_that_do_not_apply(flat: dict[str, Any], problem: str) -> Non
 def test_options_of_other_learners_name_their_owner() -> None:
     with pytest.raises(OptionError, match=r"nbest: is an option of probperc and mira.*; the learner is auto"):
         assemble(TaggerOptions, {"nbest": 5})
-    with pytest.raises(UsageError, match=r"'nbest'.*option of probperc and mira.*learner=ProbPerc\(nbest=\.\.\.\)"):
-        Tagger(nbest=5)  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match=r"'width'.*option of beam, as in search=Beam\(width=\.\.\.\)"):
+        Tagger(width=5)  # type: ignore[call-arg]
 
 
 # --- estimators ---------------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from palmette import (
 )
 from palmette.cli import COMMANDS, load_command
 from palmette.errors import PalmetteError, either, for_command_line, on_command_line
+from palmette.estimators.base import FileUse, FitOptions
 from palmette.options.declare import Option, OptionError, Options
 from palmette.options.spelling import ARGUMENTS, argument, named, spelt, variant_options
 from palmette.structures.chain.files import TagRequest
@@ -174,8 +175,9 @@ def test_every_option_can_be_given_as_it_is_spelt(estimator: type[Options]) -> N
 
 
 def parameters() -> set[str]:
-    """The parameters of all methods and functions of the Python interface, and the fields of requests."""
-    found = set(TagRequest.__struct_fields__)
+    """The parameters of all methods and functions of the Python interface, those that all `fit` share, and the fields
+    of requests."""
+    found = {*TagRequest.__struct_fields__, *FitOptions.__annotations__, *FileUse._fields}
     for name in palmette.__all__:
         made = getattr(palmette, name)
         members = [made] if inspect.isfunction(made) else [m for _, m in inspect.getmembers(made, inspect.isroutine)]

@@ -83,7 +83,7 @@ class LinearClassifier(TrainingOptions, Estimator):
         self.tagger_ = Tagger(
             order=0, constraints="none", partial=False, learner=self.learner, passes=self.passes,
             patience=self.patience, stop_window=self.stop_window, stop_error=self.stop_error,
-            estimator=self.estimator, seed=self.seed, metric="accuracy",
+            estimator=self.estimator, seed=self.seed, batch_size=self.batch_size, metric="accuracy",
             ends=False,  # they would be a second and a third bias
         )  # fmt: skip
         about = StoredRows(self.classes_.tolist(), self.classes_.dtype.str, self._width, bool(self.bias))

@@ -12,10 +12,9 @@ from palmette.options.learners import CLASSIFIER_LEARNERS, BatchLatent, Learner,
 from palmette.options.training import (
     AVERAGES,
     PASSES,
-    BatchOptions,
+    UNICODE,
     TrainingOptions,
     TrainingSettings,
-    UnicodeOptions,
     automatic_batch_size,
 )
 
@@ -91,9 +90,10 @@ def _parse_latent(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-class LatentOptions(TrainingOptions, BatchOptions, UnicodeOptions):
+class LatentOptions(TrainingOptions):
     """Options that a classifier is trained with and remembers."""
 
+    unicode: str = UNICODE
     # The margin of a class is 1 and features are normalised, so the whole step of PA is the sensible default here.
     learner: Learner | str = option(
         default=PassiveAggressive(pa_type="PA", aggressiveness=1.0), variants=CLASSIFIER_LEARNERS,

@@ -29,10 +29,9 @@ from palmette.options.training import (
     MOST_COUNT,
     MOST_PASSES,
     PASSES,
-    BatchOptions,
+    UNICODE,
     TrainingOptions,
     TrainingSettings,
-    UnicodeOptions,
     automatic_batch_size,
 )
 
@@ -172,9 +171,10 @@ def _named_file(text: str) -> tuple[str, str]:
     return name, path
 
 
-class ChainOptions(TrainingOptions, BatchOptions, UnicodeOptions):
+class ChainOptions(TrainingOptions):
     """Options that a chain model is trained with and remembers."""
 
+    unicode: str = UNICODE
     learner: Learner | str = option(
         default="auto", variants=TAGGER_LEARNERS,
         help="How weights are learnt (auto: 5-best mira, or the perceptron where lists of paths do not serve).",

@@ -25,7 +25,7 @@ from palmette.kernels.learning.rule import (
 )  # fmt: skip
 from palmette.options.declare import OptionError, Options, Value, option
 from palmette.options.spelling import spelt
-from palmette.options.training import TrainingOptions, UnicodeOptions
+from palmette.options.training import UNICODE, TrainingOptions
 
 # Structures that a learner may apply to
 CHAIN, BEAM, TREE, LATENT, ROW = "chain", "beam", "tree", "latent", "row"
@@ -184,9 +184,10 @@ class CountingOptions(Options):
     )  # fmt: skip
 
 
-class HmmOptions(CountingOptions, UnicodeOptions):
+class HmmOptions(CountingOptions):
     """Options of the estimator HMM."""
 
+    unicode: str = UNICODE
     order: int = option(default=1, kw_only=False, low=1, high=2, help="Previous labels that the next label depends on.")
     ends: bool = option(
         default=True,

@@ -14,14 +14,11 @@ FORMS = {
 }
 
 
-class UnicodeOptions(Options):
-    """Shared by taggers, parsers, classifiers, hidden Markov models and language models."""
-
-    unicode: str = option(
-        default="nfc", choices=FORMS, group="features",
-        help="Characters that features are made from. The text itself is written as it was read.",
-    )  # fmt: skip
-
+UNICODE: str = option(
+    default="nfc", choices=FORMS, group="features",
+    help="Characters that features are made from. The text itself is written as it was read.",
+)  # fmt: skip
+"""Declared by taggers, parsers, classifiers, hidden Markov models and language models."""
 
 PASSES = 10
 MOST_PASSES = 100  # with patience or an error window, if the number of passes is left open
@@ -56,6 +53,12 @@ class StopWindow(NamedTuple):
 class TrainingOptions(Options):
     """Shared by taggers, parsers and classifiers."""
 
+    batch_size: int | None = option(
+        default=None, low=1, high=MOST_BATCH, group="training",
+        help="Sentences whose updates are found with the same weights, so that threads can share them, and then made "
+        f"one after the other (default: 1; {BATCHES[-1][1]} from {BATCHES[-1][0]:,} sentences on, more from "
+        f"{BATCHES[-2][0]:,} on). The model depends on it, and not on the number of threads.",
+    )  # fmt: skip
     passes: int | None = option(
         default=None, low=1, group="training",
         help=f"Passes over the data (default: {PASSES}; with --patience or --stop-window at most {MOST_PASSES}).",
@@ -99,17 +102,6 @@ class TrainingSettings(TrainingOptions, Value):
         if self.passes is not None:
             return self.passes
         return PASSES if self.patience is None and self.stop_window is None else MOST_PASSES
-
-
-class BatchOptions(Options):
-    """Shared by taggers and parsers: how many examples threads may work on at a time."""
-
-    batch_size: int | None = option(
-        default=None, low=1, high=MOST_BATCH, group="training",
-        help="Sentences whose updates are found with the same weights, so that threads can share them, and then made "
-        f"one after the other (default: 1; {BATCHES[-1][1]} from {BATCHES[-1][0]:,} sentences on, more from "
-        f"{BATCHES[-2][0]:,} on). The model depends on it, and not on the number of threads.",
-    )  # fmt: skip
 
 
 QUOTA = "/sys/fs/cgroup/cpu.max"  # of a container: microseconds of a core per period

@@ -11,10 +11,9 @@ from palmette.options.spelling import spelt
 from palmette.options.training import (
     AVERAGES,
     MOST_COUNT,
-    BatchOptions,
+    UNICODE,
     TrainingOptions,
     TrainingSettings,
-    UnicodeOptions,
     automatic_batch_size,
 )
 
@@ -29,9 +28,10 @@ HIDDEN_UPDATES = ("standard", "max-violation", "latest")  # with hidden variants
 PIPELINE_SETTINGS: dict[str, Any] = {"features": "auto", "search": Beam(8), "passes": 10, "min_count": 3}
 
 
-class TreeOptions(TrainingOptions, BatchOptions, UnicodeOptions):
+class TreeOptions(TrainingOptions):
     """Options that a parser is trained with and remembers."""
 
+    unicode: str = UNICODE
     learner: Learner | str = option(default="perceptron", variants=PARSER_LEARNERS, help="How weights are learnt.")
     search: Search | str = option(
         default="beam", variants={"beam": Beam}, python_only=True, help="How trees are searched: always with a beam."
