@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.measure import HERE, TEMPLATES, keep, process
-from palmette.reports.svg import LIGHT
+from palmette.reports import LIGHT
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
 LABELS = (3, 22, 48, 128, 512, 2000)

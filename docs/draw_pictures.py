@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import msgspec
 from pictures import beams, curves, graphs, models, tables, trees
 
-from palmette.reports.chart_svg import Chart, chart_svg
 from palmette.reports.trellis import trellis_svg
 from palmette.structures.chain.trellis import TrellisRecord
+from studies.charts import Chart, chart_svg
 
 HERE = Path(__file__).resolve().parent
 IMAGES, RECORDS = HERE / "images", HERE / "pictures" / "records"

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from palmette.evaluation.significance import holm
-from palmette.reports.chart_svg import Chart, Line, Panel
 from studies.bio_latent_sets import (
     AT_TWO,
     CELLS,
@@ -26,6 +25,7 @@ from studies.bio_latent_sets import (
 )
 from studies.bio_long import FOUR, FOUR_AT, PLAIN, SEEDS
 from studies.bio_long import PASSES as LONG
+from studies.charts import Chart, Line, Panel
 from studies.common import Cell, Record, markdown, mean, numbered, probabilistic, start_table
 
 LEVEL = 0.05

@@ -21,7 +21,7 @@ from bench.measure import data_folder
 from bench.quality import np_file
 from palmette import FormatSpec, MaxEnt, Tagger
 from palmette.data.formats.registry import read_corpus
-from palmette.reports.chart_svg import Chart, Line, Panel
+from studies.charts import Chart, Line, Panel
 from studies.common import HERE, Cell, Record, markdown, mean, numbered, run_study
 
 NAME = "collins"

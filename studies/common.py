@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 from palmette.estimators.base import Estimator
 from palmette.options.spelling import assemble
-from palmette.reports.chart_svg import Chart, chart_svg
 from studies import changes
+from studies.charts import Chart, chart_svg
 
 HERE = Path(__file__).resolve().parent
 # Where records, pages and plots are: `python -m studies NAME --fresh` has a folder of its own

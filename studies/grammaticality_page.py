@@ -9,7 +9,7 @@ import textwrap
 import numpy as np
 
 from palmette.evaluation.significance import Tally, randomisation
-from palmette.reports.chart_svg import Chart, Line, Panel
+from studies.charts import Chart, Line, Panel
 from studies.common import Cell, Record, markdown, mean, numbered
 from studies.grammaticality_data import DEV, POSITIVES, SETS, TEST
 

@@ -21,7 +21,7 @@ from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
-from palmette.reports.chart_svg import Chart, Line, Panel
+from studies.charts import Chart, Line, Panel
 from studies.common import (
     HERE,
     Cell,

@@ -6,7 +6,7 @@ import statistics
 from typing import Any
 
 from palmette.evaluation.significance import holm
-from palmette.reports.chart_svg import Chart, Line, Panel
+from studies.charts import Chart, Line, Panel
 from studies.common import Cell, Record, markdown, mean
 from studies.latent_gain_sets import SEEDS, SETS, best_latent, best_plain, latent_settings, plain_settings, published
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 from palmette.evaluation.significance import holm
-from palmette.reports.chart_svg import Chart, Line, Panel
+from studies.charts import Chart, Line, Panel
 from studies.common import Cell, Record, cost_of, markdown, mean, numbered, probabilistic, start_table
 from studies.np_latent_sets import (
     LIKE,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette.reports.chart_svg import Chart, Line, Panel
+from studies.charts import Chart, Line, Panel
 from studies.common import Cell, Record, markdown, mean, numbered
 
 UPDATES = ("standard", "early", "max-violation", "latest", "hybrid", "laso")

@@ -29,9 +29,9 @@ from palmette.data.subset import split
 from palmette.evaluation.significance import Tally, holm, randomisation, span_tally, token_tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.kernels.learning.steps import LEAST
-from palmette.reports.chart_svg import Chart, Line, Panel
 from palmette.structures.chain.gold import gold_and_guess
 from palmette.structures.chain.nbest import nbest_lists
+from studies.charts import Chart, Line, Panel
 from studies.common import (
     Cell,
     Record,

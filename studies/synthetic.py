@@ -17,9 +17,9 @@ from palmette.data.corpus import Corpus, column_of_types
 from palmette.features.templates import parse
 from palmette.lab import synth
 from palmette.lab.synth import sequence_limit
-from palmette.reports.chart_svg import Chart, Line, Panel
 from palmette.structures.chain.gold import gold_and_guess
 from palmette.structures.chain.separation import separation
+from studies.charts import Chart, Line, Panel
 from studies.common import (
     Cell,
     Record,

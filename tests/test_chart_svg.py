@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette.errors import UsageError
-from palmette.reports import COLOURS, DARK, LIGHT, Chart
-from palmette.reports.chart_svg import Line, Note, Panel, chart_svg, spread, ticks
-from palmette.reports.svg import Sheet, text_width
+from palmette.reports import COLOURS, DARK, LIGHT, spread
+from studies.charts import Chart, Line, Note, Panel, Sheet, chart_svg, text_width, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 PLACES = st.lists(st.floats(0, 300), min_size=1, max_size=12)

@@ -13,8 +13,8 @@ import pytest
 from naive_beam import last_step
 
 from palmette import Beam, Tagger, load_demo
-from palmette.reports import COLOURS, DARK, LIGHT, Chart
-from palmette.reports.chart_svg import MOST_PANELS, chart_svg
+from palmette.reports import COLOURS, DARK, LIGHT
+from studies.charts import MOST_PANELS, Chart, chart_svg
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

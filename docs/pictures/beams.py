@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from palmette.reports.chart_svg import ticks
-from palmette.reports.svg import Sheet
 from palmette.structures.chain.trellis import TrellisRecord
+from studies.charts import Sheet, ticks
 
 Path = tuple[int, ...]
 _EDGE, _COLUMN = 16.0, 56.0

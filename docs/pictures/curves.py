@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from palmette import Crf, Tagger, load_demo
-from palmette.reports.chart_svg import Chart, Line, Note, Panel
 from palmette.reports.inspection import inspect_chain
+from studies.charts import Chart, Line, Note, Panel
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
 SEEDS = range(1, 11)

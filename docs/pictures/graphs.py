@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from palmette.reports.svg import Point, Sheet, text_width
+from studies.charts import Point, Sheet, text_width
 
 _NODE = 24.0
 _EDGE = 16.0

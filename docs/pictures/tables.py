@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from palmette.reports.chart_svg import ticks
-from palmette.reports.svg import Point, Sheet, text_width
+from studies.charts import Point, Sheet, text_width, ticks
 
 _EDGE = 16.0
 

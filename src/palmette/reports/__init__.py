@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from palmette.lazy import door
 
 if TYPE_CHECKING:
-    from palmette.reports.chart_svg import Chart
     from palmette.reports.progress import TrainingDisplay
     from palmette.reports.sentence import explanation
-    from palmette.reports.svg import COLOURS, DARK, LIGHT, text_of
+    from palmette.reports.svg import COLOURS, DARK, FONT, LIGHT, spread, text_of
     from palmette.reports.tables import OutputConsole, print_scores
 
 __getattr__, __dir__ = door(__name__)

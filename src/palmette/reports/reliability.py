@@ -10,9 +10,8 @@ from rich.table import Table
 from palmette.data.files import FilePath, write_whole
 from palmette.errors import counted
 from palmette.evaluation.calibration import BINS, Reliability
-from palmette.reports.chart_svg import spread
 from palmette.reports.plots import need_matplotlib
-from palmette.reports.svg import COLOURS, LIGHT
+from palmette.reports.svg import COLOURS, LIGHT, spread
 from palmette.reports.tables import OutputConsole
 from palmette.structures.chain.calibrate import Reliabilities
 from palmette.structures.chain.temperature import Calibration
