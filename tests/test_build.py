@@ -16,8 +16,7 @@ import pytest
 
 from palmette.kernels.build import cache, library, link
 from palmette.kernels.build.platform_tag import needed_glibc, platform_tag
-from palmette.kernels.core import native
-from palmette.kernels.core.sources import FOLDER, PACKAGE, kernel_files, source_hash, sources_of
+from palmette.kernels.core import native, sources
 from palmette.kernels.registry import KERNELS, module_of
 
 # --- object files -------------------------------------------------------------------------------------------
@@ -67,17 +66,17 @@ def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_a_kernel_is_made_of_what_it_imports() -> None:
-    viterbi = FOLDER / "chain" / "viterbi.py"
-    assert viterbi in sources_of(FOLDER / "chain" / "train.py")
-    assert viterbi not in sources_of(FOLDER / "io" / "columns.py")
-    modules = {module_of(name) for name in KERNELS}
-    assert len({source_hash(PACKAGE / f"{module.replace('.', '/')}.py") for module in modules}) == len(modules)
+    viterbi = sources.FOLDER / "chain" / "viterbi.py"
+    assert viterbi in sources.sources_of(sources.FOLDER / "chain" / "train.py")
+    assert viterbi not in sources.sources_of(sources.FOLDER / "io" / "columns.py")
+    files = {sources.PACKAGE / f"{module_of(name).replace('.', '/')}.py" for name in KERNELS}
+    assert len({sources.source_hash(file) for file in files}) == len(files)
 
 
 def test_a_kernel_of_a_room_is_made_of_that_room_and_of_the_core() -> None:
-    train = PACKAGE / "parsing" / "kernels" / "train.py"
-    assert {train, train.with_name("search.py"), FOLDER / "learning" / "rule.py"} < sources_of(train)
-    assert sources_of(train) < set(kernel_files())
+    train = sources.PACKAGE / "parsing" / "kernels" / "train.py"
+    assert {train, train.with_name("search.py"), sources.FOLDER / "learning" / "rule.py"} < sources.sources_of(train)
+    assert sources.sources_of(train) < set(sources.kernel_files())
 
 
 # --- linking ------------------------------------------------------------------------------------------------
@@ -207,10 +206,10 @@ if __name__ == "__main__":
 
 def few_objects(folder: Path, seed: str, jobs: str, *names: str) -> str:
     """Hashes of the objects of a few kernels, made from a copy of the sources in a fresh process."""
-    rooms = {path.relative_to(PACKAGE).parts[0] for path in kernel_files()} - {"kernels"}
-    around = [PACKAGE / "__init__.py", PACKAGE / "errors.py", *(PACKAGE / room / "__init__.py" for room in rooms)]
-    for file in (*kernel_files(), *around):
-        copy = folder / file.relative_to(PACKAGE.parent)
+    package, files = sources.PACKAGE, sources.kernel_files()
+    around = [kernels.with_name("__init__.py") for kernels in package.glob("*/kernels")]
+    for file in (*files, *around, package / "__init__.py", package / "errors.py"):
+        copy = folder / file.relative_to(package.parent)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, copy)
     (folder / "few.py").write_text(FEW, encoding="utf-8")

@@ -25,10 +25,9 @@ import palmette
 from palmette.kernels.chain.forward import log_partitions
 from palmette.kernels.chain.label_context import table_of
 from palmette.kernels.core import compile as compiling
-from palmette.kernels.core import native
+from palmette.kernels.core import native, sources
 from palmette.kernels.core.hashing import hash_pieces, mixed_all
 from palmette.kernels.core.signature import leaves, n_words, signature_of
-from palmette.kernels.core.sources import PACKAGE, kernel_files
 from palmette.kernels.core.table import add_all, find_all
 from palmette.kernels.core.types import ArrayType
 from palmette.kernels.io.items import FINE, FOUND, ODD, SIZE, STATUS, TOKENS, make_item_room, read_items
@@ -43,11 +42,11 @@ in_library = pytest.mark.skipif(compiling.MODE != compiling.LIBRARY, reason="ker
 def decorated() -> dict[str, str]:
     """Every `@kernel` of the sources, and its module."""
     found = {}
-    for path in kernel_files():
+    for path in sources.kernel_files():
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             names = [getattr(d, "id", "") for d in getattr(node, "decorator_list", [])]
             if isinstance(node, ast.FunctionDef) and "kernel" in names:
-                found[node.name] = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+                found[node.name] = ".".join(path.relative_to(sources.PACKAGE).with_suffix("").parts)
     return found
 
 

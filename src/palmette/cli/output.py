@@ -120,12 +120,13 @@ class Meter(Ticker):
 
 def library_muted() -> AbstractContextManager[None]:
     """Without the messages of trainings on tiny data that only compile kernels; the command's own are shown."""
-    return _muted(("training", "structures", "estimators"), logging.CRITICAL)
+    return _muted(("training", "structures", "estimators", "lab"), logging.CRITICAL)
 
 
 def details_muted() -> AbstractContextManager[None]:
     """Without what each of many trainings tells about itself; warnings are shown."""
-    return _muted(("training", "structures", "estimators", "features", "pipeline"), logging.WARNING)
+    told = ("training", "structures", "estimators", "features", "lab", "parsing", "pipeline")
+    return _muted(told, logging.WARNING)
 
 
 @contextmanager
