@@ -11,7 +11,7 @@ import numpy as np
 
 from palmette import Tagger
 from palmette.data.corpus import Corpus
-from palmette.training.chain import descent, exact
+from palmette.training.chain import learning
 from palmette.training.trainer import balanced, shuffled
 
 PASSES = 4
@@ -34,7 +34,7 @@ def _costs(corpus: Corpus, learner: Any) -> list[np.ndarray]:
             seen[s] += 1
         return total
 
-    classes: list[Any] = [exact.PathLearning, descent.DescentLearning]
+    classes: list[Any] = [learning.PathLearning, learning.DescentLearning]
     before = [kind.learn for kind in classes]
     try:
         for kind, plain in zip(classes, before, strict=True):

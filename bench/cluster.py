@@ -23,7 +23,7 @@ from bench.measure import keep, median, seconds
 from palmette import Tagger
 from palmette.connect.bulk import tag_files
 from palmette.data.formats.registry import read_corpus
-from palmette.training.chain import changes, mixing
+from palmette.training.chain import mixing
 from palmette.training.chain.file_shard import FileShard
 
 COPIES, PASSES, FILES = 4, 5, 200
@@ -88,7 +88,7 @@ def _checksum(tagger: Tagger) -> str:
 def _training(files: list[str], times: int) -> dict[str, Any]:
     """Two threads, two workers, and two workers of which one is killed, in turn."""
     from palmette.connect.ray_cluster import Connection, RayCluster
-    from palmette.training.chain import files as chain_files
+    from palmette.training.chain import fit as chain_files
 
     connection = Connection("local", 2)
     sides: dict[str, Callable[[], Tagger]] = {
@@ -181,10 +181,10 @@ def _costs(data: Path) -> dict[str, Any]:
         setattr(owner, name, with_clock)
         return lambda: setattr(owner, name, real)
 
-    undo = [timed(changes.Base, "changes"), timed(changes.Base, "put"), timed(changes.Mixer, "mix"),
+    undo = [timed(mixing.Base, "changes"), timed(mixing.Base, "put"), timed(mixing.Mixer, "mix"),
             timed(mixing.ShardWorker, "learn_pass")]  # fmt: skip
     corpus = read_corpus(data / "conll2000" / "train.txt")
-    real = changes.Mixer.mix
+    real = mixing.Mixer.mix
     counts = {"cells": 0.0, "put": 0.0}  # of the passes that count: changed by shards; put, by all shards together
 
     def counting(self: Any, chain: Any, parts: Any, *rest: Any) -> Any:
@@ -199,14 +199,14 @@ def _costs(data: Path) -> dict[str, Any]:
         counts["put"] += mixed * len(parts) if WARM <= len(sizes) % (2 * WARM) < 2 * WARM else 0
         return news
 
-    changes.Mixer.mix = counting  # type: ignore[method-assign]
+    mixing.Mixer.mix = counting  # type: ignore[method-assign]
     totals: dict[str, float] = {}
     for shards in PROBED:
         Tagger("chunk", learner="perceptron", shards=shards, passes=2 * WARM, dev_share=0.0).fit_corpus(corpus, None)
         for name, value in spent.items():
             totals[name] = totals.get(name, 0.0) + value
         spent.clear()
-    changes.Mixer.mix = real  # type: ignore[method-assign]
+    mixing.Mixer.mix = real  # type: ignore[method-assign]
     for back in undo:
         back()
     third = np.log(np.array(sizes[2 :: 2 * WARM]))

@@ -17,8 +17,7 @@ from bench.measure import TEMPLATES, keep
 from palmette import FormatSpec, Tagger
 from palmette.data.formats.registry import read_corpus
 from palmette.kernels.chain.forms import make_trellis
-from palmette.kernels.chain.packed import decode_packed
-from palmette.kernels.chain.train import decode
+from palmette.kernels.chain.viterbi import decode, decode_packed
 from palmette.structures.chain.packed import compact_model
 
 ROUNDS, IN_A_ROW = 5, 3

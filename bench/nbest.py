@@ -21,10 +21,10 @@ from bench.measure import TEMPLATES, alternating, keep, median
 from palmette import FormatSpec, Mira, PassiveAggressive, Perceptron, ProbPerc, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
-from palmette.kernels.chain.astar import Candidates, kbest_astar, make_candidates
 from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
+from palmette.kernels.chain.kbest import Candidates, kbest_astar, make_candidates
 from palmette.kernels.chain.score import score
-from palmette.kernels.chain.train import decode
+from palmette.kernels.chain.viterbi import decode
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.types import F64, I32_2D
 from palmette.options.learners import Learner

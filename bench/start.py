@@ -17,7 +17,7 @@ import numpy as np
 from bench import rival
 from bench.measure import TEMPLATES, keep, median, processes
 from palmette import Tagger
-from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
+from palmette.kernels.chain.forward_backward import log_partitions, make_sum_workspace
 
 CRFPP = TEMPLATES / "crfpp.txt"
 SENTENCE = "Time NN O\nflies VBZ O\nlike IN O\nan DT O\narrow NN O\n\n"

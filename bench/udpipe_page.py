@@ -1,4 +1,4 @@
-"""The tables of docs/pipeline.md and the sentence of the README about pipelines, from the record of bench/udpipe.py."""
+"""The tables of docs/pipeline.md and a sentence of docs/benchmarks.md, from the record of bench/udpipe.py."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 MARKS = "<!-- pipelines: begin -->", "<!-- pipelines: end -->"
-README_MARKS = "<!-- pipeline of EWT: begin -->", "<!-- pipeline of EWT: end -->"
+SENTENCE = "<!-- pipeline of EWT: begin -->", "<!-- pipeline of EWT: end -->"
 COLUMNS = {"Tokens": "tokens", "Sentences": "sentences", "UPOS": "UPOS", "XPOS": "XPOS", "UFeats": "FEATS",
            "Lemmas": "lemmas", "UAS": "UAS", "LAS": "LAS"}  # fmt: skip
-QUOTED = ("Sentences", "UPOS", "UFeats", "Lemmas", "LAS")  # in the README
+QUOTED = ("Sentences", "UPOS", "UFeats", "Lemmas", "LAS")  # in the sentence
 GIVEN = ("Tokens", "Sentences")  # known if tokens are
 OURS, RIVAL, PUBLISHED = "palmette", "UDPipe 1", "published"
 ENGLISH, TRAINED = "English-EWT", ("Turkish-IMST", "Vietnamese-VTB")
@@ -41,14 +41,14 @@ def page(result: dict[str, Any]) -> str:
 
 
 def sentence(result: dict[str, Any]) -> str:
-    """What the README says of English."""
+    """What docs/benchmarks.md says of English."""
     mine, theirs = (result[ENGLISH][side]["raw"] for side in (OURS, PUBLISHED))
     named = [f"{COLUMNS[metric]} {mine[metric]:.1f}" for metric in QUOTED]
     other = [f"{theirs[metric]:.1f}" for metric in QUOTED]
     return (
         "A pipeline of UD English-EWT, from raw text to trees (test data, `palmette pipeline eval`):\n"
         f"{', '.join(named)}, where UDPipe 1.2 has {', '.join(other)}\n"
-        "as others measured it ([all figures](docs/pipeline.md#scores))."
+        "as others measured it ([all figures](pipeline.md#scores))."
     )
 
 

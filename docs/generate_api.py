@@ -8,7 +8,7 @@ from typing import Any
 
 import palmette
 from palmette.estimators.base import Estimator
-from palmette.options.declare import Options, Value
+from palmette.options.declare import Options, Value, own_text
 
 ABOUT = """# Python interface
 
@@ -16,15 +16,18 @@ What `from palmette import ...` offers. Constructor parameters are in [options o
 [learners, searches and states](learners.md); [Python data](../python_data.md) shows what sentences and labels may be.
 Programs for python-crfsuite and sklearn-crfsuite have [modules of their own](../crfsuite.md).
 """
-GROUPS = ("Estimators", "Learners, searches and states", "Data", "Functions")
+METRICS = "Scores: palmette.metrics"
+GROUPS = ("Estimators", "Learners, searches and states", "Data", "Functions", METRICS)
 
 
 def api_page() -> str:
     """The page, in Markdown."""
     found: dict[str, list[str]] = {group: [] for group in GROUPS}
     for name in palmette.__all__:
-        if not name.startswith("_"):
-            made = getattr(palmette, name)
+        made = getattr(palmette, name)
+        if inspect.ismodule(made):
+            found[METRICS] += [_entry(one, getattr(made, one)) for one in made.__all__]
+        elif not name.startswith("_"):
             found[_group(made)].append(_entry(name, made))
     parts = [ABOUT, *(f"## {group}\n\n" + "\n".join(entries) for group, entries in found.items() if entries)]
     return "\n".join(parts)
@@ -77,7 +80,7 @@ def _signature(function: Any) -> str:
 
 def _text(made: Any) -> str:
     """The docstring on one line, without its examples, which are indented."""
-    lines = (inspect.getdoc(made) or "").split("\n")
+    lines = (inspect.cleandoc(own_text(made)) if inspect.isclass(made) else inspect.getdoc(made) or "").split("\n")
     return " ".join(line.strip() for line in lines if line.strip() and not line.startswith("    "))
 
 

@@ -12,7 +12,7 @@ from palmette.cli.help import group_titles
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.text import TextSpec
 from palmette.options.chain import TAGGER_STATES, TaggerOptions
-from palmette.options.declare import Option, Options
+from palmette.options.declare import Option, Options, own_text
 from palmette.options.learners import LEARNERS, STRUCTURES, Auto
 from palmette.options.search import TAGGER_SEARCHES
 from palmette.parsing.options import ParserOptions
@@ -126,7 +126,7 @@ def _cell(text: str) -> str:
 
 
 def _sentence(made: type[Options]) -> str:
-    return " ".join((made.__doc__ or "").split())
+    return " ".join(own_text(made).split())
 
 
 def main() -> None:

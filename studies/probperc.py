@@ -28,7 +28,7 @@ from palmette.data.labels.schemes import are_chunk_labels
 from palmette.data.subset import split
 from palmette.evaluation.significance import Tally, holm, randomisation, span_tally, token_tally
 from palmette.evaluation.spans import ChunkTables
-from palmette.kernels.learning.steps import LEAST
+from palmette.kernels.learning.coefficients import LEAST
 from palmette.structures.chain.gold import gold_and_guess
 from palmette.structures.chain.nbest import nbest_lists
 from studies.charts import Chart, Line, Panel

@@ -1,6 +1,6 @@
 """Test oracle: the K best paths of a trellis by lazy lists (Huang & Chiang 2005, Algorithm 3).
 
-A second, independent algorithm beside `kernels/chain/astar.py`, which the product uses. The tests compare both with
+A second, independent algorithm beside `kernels/chain/kbest.py`, which the product uses. The tests compare both with
 each other and with the enumeration of all paths, ties included.
 
 A vertex is a token j with the states after it that its choice depends on (none, one or two, by the order). Its

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain
-from palmette.training.chain.exact import ChainLearning
+from palmette.training.chain.learning import ChainLearning
 
 Vector = list[np.ndarray]
 

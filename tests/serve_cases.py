@@ -16,7 +16,8 @@ from starlette.testclient import TestClient
 
 from palmette import Classifier, Parser, Pipeline, Tagger, load_demo, load_trees
 from palmette.datasets import demo_text
-from palmette.serve import Source, create_app
+from palmette.serve.app import create_app
+from palmette.serve.registry import Source
 
 PLAIN = {"content-type": "text/plain"}
 

@@ -67,7 +67,7 @@ def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def test_a_kernel_is_made_of_what_it_imports() -> None:
     viterbi = sources.FOLDER / "chain" / "viterbi.py"
-    assert viterbi in sources.sources_of(sources.FOLDER / "chain" / "train.py")
+    assert viterbi in sources.sources_of(sources.FOLDER / "chain" / "train_paths.py")
     assert viterbi not in sources.sources_of(sources.FOLDER / "io" / "columns.py")
     files = {sources.PACKAGE / f"{module_of(name).replace('.', '/')}.py" for name in KERNELS}
     assert len({sources.source_hash(file) for file in files}) == len(files)

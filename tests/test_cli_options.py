@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -351,3 +352,41 @@ def test_a_model_card_tells_what_inspect_does(cli: Cli) -> None:
     tables = [line for line in card.splitlines() if line.startswith("|")]
     assert all(line.replace("\\|", "").count("|") == 3 for line in tables)
     assert "not both" in cli("inspect chunk.palm --card --json").err
+
+
+# --- one file for a training ----------------------------------------------------------------------------------
+
+
+def test_a_training_is_repeated_from_one_file(cli: Cli, demo: Path) -> None:
+    cli.write("words.txt", "London\n")
+    options = "--learner crf --l2 0.5 --iterations 7 --lexicons a=words.txt --lexicons b=words.txt --no-ends"
+    cli.fine(f"train train.txt -o one.palm -q {options} --save-config t.toml")
+    found = tomllib.loads((demo / "t.toml").read_text(encoding="utf-8"))
+    assert found == {
+        "data": ["train.txt"], "output": "one.palm", "quiet": True, "learner": "crf", "l2": 0.5, "iterations": 7,
+        "lexicons": ["a=words.txt", "b=words.txt"], "ends": False,
+    }  # fmt: skip
+    cli.fine("train --config t.toml -o two.palm")  # the command line comes first
+    assert (demo / "one.palm").read_bytes() == (demo / "two.palm").read_bytes()
+    cli.fine("train --config t.toml -o three.palm --l2 2 --save-config again.toml")
+    assert tomllib.loads((demo / "again.toml").read_text(encoding="utf-8")) == found | {"output": "three.palm", "l2": 2}
+    assert (demo / "three.palm").read_bytes() != (demo / "one.palm").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("lerner = 'crf'", "there is no option lerner; did you mean learner?"),
+        ("quiet = 'yes'", "quiet = 'yes': expected true or false"),
+        ("l2 = [1]", "l2 = [1]: expected a text or a number"),
+        ("passes = 0", "--passes: 0 is not a whole number"),
+        ("learner = ", "not a TOML file"),
+        ("config = 'other.toml'", "there is no option config"),
+    ],
+)
+def test_a_wrong_configuration_is_named(cli: Cli, demo: Path, text: str, problem: str) -> None:
+    (demo / "wrong.toml").write_text(text + "\n", encoding="utf-8")
+    code, _, err = cli("train train.txt -o wrong.palm --config wrong.toml")
+    assert code == (2 if problem.startswith("--") else 1)  # the value, or the file
+    assert problem in err
+    assert not (demo / "wrong.palm").exists()

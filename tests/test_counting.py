@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette.data import Scratch
+from palmette.data.scratch import Scratch
 from palmette.errors import DataError, UsageError
 from palmette.features.counting import AttributeCounts, index_of
-from palmette.kernels.core.hashing import mixed_all
-from palmette.kernels.core.table import add_counts, find_all, take_counts
+from palmette.kernels.core.hashing import add_counts, find_all, mixed_all, take_counts
 
 # Few keys, many of them equal, some side by side: tables run full and over their ends.
 KEYS = st.lists(

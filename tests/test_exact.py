@@ -16,7 +16,7 @@ from strategies import cases, few, random_model, random_sentence
 
 from palmette.kernels.chain.exact import ExactWorkspace, decode_exact, make_exact_workspace, start_list, take_best
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.kernels.chain.forward import scored
+from palmette.kernels.chain.forward_backward import scored
 from palmette.kernels.core.compile import kernel
 
 

@@ -15,10 +15,18 @@ from naive_forward import Listed, Scores, all_paths, by_logarithms
 from strategies import cases, few, random_model, random_sentence
 
 from palmette.kernels.chain.forms import Chain, Data, stride_of
-from palmette.kernels.chain.forward import SumWorkspace, exp_edges, log_partitions, make_sum_workspace
-from palmette.kernels.chain.marginals import decode_marginal, marginals, pair_marginals, triple_marginals
+from palmette.kernels.chain.forward_backward import (
+    SumWorkspace,
+    exp_edges,
+    log_partitions,
+    make_sum_workspace,
+    marginals,
+    pair_marginals,
+    triple_marginals,
+)
+from palmette.kernels.chain.posteriors import decode_marginal
 from palmette.kernels.core.compile import kernel
-from palmette.kernels.core.exponent import exp_of, log_of
+from palmette.kernels.core.vector import exp_of, log_of
 
 
 @kernel

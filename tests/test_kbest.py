@@ -14,8 +14,8 @@ from naive_chain import Model, Token
 from naive_kbest import best_paths
 from strategies import cases, few, random_model, random_sentence
 
-from palmette.kernels.chain.astar import Candidates, kbest_astar, make_candidates
 from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
+from palmette.kernels.chain.kbest import Candidates, kbest_astar, make_candidates
 from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.core.compile import kernel
 

@@ -21,12 +21,12 @@ from strategies import cases, few
 
 from palmette import LabelHistory, Latent, MaxEnt, Tagger, load_demo
 from palmette.errors import DataError, UsageError
-from palmette.features import parse
+from palmette.features.templates import parse
 from palmette.kernels.chain.exact import decode_exact, make_exact_workspace
 from palmette.kernels.chain.forms import Chain
-from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
-from palmette.kernels.chain.marginals import decode_marginal
-from palmette.training import ChainObjective
+from palmette.kernels.chain.forward_backward import log_partitions, make_sum_workspace
+from palmette.kernels.chain.posteriors import decode_marginal
+from palmette.training.chain.objective import ChainObjective
 
 NEAR = 2e-4  # scores are float32, and sums of up to a hundred
 
@@ -187,7 +187,7 @@ def test_it_learns_and_is_saved(extra: str, tmp_path: Path) -> None:
     values = [row["figures"]["objective"] for row in tagger.training_log_]
     assert all(b <= a for a, b in pairwise(values))
     X, y = demo("test")
-    assert tagger.score(X, y) > 0.9
+    assert tagger.evaluate(X, y).accuracy > 0.9
     labels, scores = tagger.predict_scored(X)
     assert all(score <= NEAR for score in scores)  # they are log probabilities
     tagger.save(tmp_path / "m.palm")

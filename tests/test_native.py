@@ -22,14 +22,12 @@ import numpy as np
 import pytest
 
 import palmette
-from palmette.kernels.chain.forward import log_partitions
+from palmette.kernels.chain.forward_backward import log_partitions
 from palmette.kernels.chain.label_context import table_of
 from palmette.kernels.core import compile as compiling
 from palmette.kernels.core import native, sources
-from palmette.kernels.core.hashing import hash_pieces, mixed_all
-from palmette.kernels.core.signature import leaves, n_words, signature_of
-from palmette.kernels.core.table import add_all, find_all
-from palmette.kernels.core.types import ArrayType
+from palmette.kernels.core.hashing import add_all, find_all, hash_pieces, mixed_all
+from palmette.kernels.core.types import ArrayType, leaves, n_words, signature_of
 from palmette.kernels.io.items import FINE, FOUND, ODD, SIZE, STATUS, TOKENS, make_item_room, read_items
 from palmette.kernels.registry import KERNELS, find_kernel, module_of
 

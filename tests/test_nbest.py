@@ -12,6 +12,7 @@ from naive_forward import all_paths
 from naive_kbest import best_label_sequences
 from strategies import cases, few, random_model, random_sentence
 
+from palmette.kernels.chain.kbest import BestSequences
 from palmette.kernels.chain.nbest import decode_nbest, make_list_workspace
 
 
@@ -25,7 +26,8 @@ def listed(
     probability, found = np.full((S, K), np.nan), np.full(S, -1, np.int64)
     chain = chain_of(case)
     workspace = make_list_workspace(chain, data, K)
-    decode_nbest(chain, data, workspace, first, first + S, out, scores, probability, found, restricted)
+    best = BestSequences(out, scores, probability, found)
+    decode_nbest(chain, data, workspace, first, first + S, best, restricted)
     cuts = data.offset[first:] - begin
     return [
         (

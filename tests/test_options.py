@@ -6,6 +6,7 @@ import copy
 import inspect
 import json
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -31,23 +32,11 @@ from palmette.cli import COMMANDS, load_command
 from palmette.cli.command import Command
 from palmette.cli.help import command_help
 from palmette.errors import UsageError
-from palmette.options import (
-    LEARNERS,
-    TAGGER_LEARNERS,
-    Option,
-    OptionError,
-    Options,
-    TaggerOptions,
-    Value,
-    assemble,
-    flat_options,
-    option,
-    variant_options,
-)
-from palmette.options.chain import TAGGER_STATES
-from palmette.options.declare import UnknownOption
+from palmette.options.chain import TAGGER_LEARNERS, TAGGER_STATES, TaggerOptions
+from palmette.options.declare import Option, OptionError, Options, UnknownOption, Value, option, own_text
+from palmette.options.learners import LEARNERS
 from palmette.options.search import TAGGER_SEARCHES
-from palmette.options.spelling import flat_name
+from palmette.options.spelling import assemble, flat_name, flat_options, variant_options
 from palmette.parsing.options import ParserOptions
 
 ESTIMATORS = (Tagger, Parser, Classifier, LinearClassifier, HMM)
@@ -360,3 +349,17 @@ def test_counts_fit_into_what_kernels_compare_them_with() -> None:
         Tagger(min_feature_count=2**63)._settings()
     with pytest.raises(OptionError, match="min_count"):
         Parser(min_count=2**63)._settings()
+
+
+def test_docstrings_have_a_section_on_parameters() -> None:
+    for made in (Tagger, Parser, Mira, Beam):
+        text = inspect.getdoc(made)
+        assert text is not None
+        head, _, section = text.partition("\nParameters\n----------\n")
+        assert head.strip() == inspect.cleandoc(own_text(made)).strip()
+        entries = re.findall(r"^(\w+) : (.+)$", section, re.MULTILINE)
+        assert [name for name, _ in entries] == list(made.__options__)
+        assert "--" not in section.replace("----------", "")
+    assert (
+        "default 'auto'" in dict(re.findall(r"^(\w+) : (.+)$", inspect.getdoc(Tagger) or "", re.MULTILINE))["learner"]
+    )

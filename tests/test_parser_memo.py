@@ -15,7 +15,7 @@ from strategies import few
 
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.types import F32
-from palmette.kernels.core.vector_rows import ROW_STEP, add_row
+from palmette.kernels.core.vector import ROW_STEP, add_row
 from palmette.parsing import model
 from palmette.parsing.kernels import forms
 from palmette.parsing.kernels.weights import lists_of, spread_lists

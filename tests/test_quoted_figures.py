@@ -78,7 +78,7 @@ def parsing() -> list[str]:
     return [f"reach UAS {uas} and LAS {las} on test, with tags of our own tagger {tagged}"]
 
 
-def readme() -> list[str]:
+def quality() -> list[str]:
     uas, las = parser_figures(1)
     upos, xpos = (mean([100 * value for value in bench("ewt")[tags]["accuracy"]]) for tags in ("upos", "xpos"))
     return [
@@ -156,14 +156,14 @@ QUOTED: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "beams over hidden states": ("docs/beam.md", latent_beams),
     "beams in tagging": ("docs/beam.md", tagging_beams),
     "parser": ("docs/parsing.md", parsing),
-    "readme": ("README.md", readme),
+    "quality": ("docs/benchmarks.md", quality),
     "sequence limit": ("docs/synth.md", sequence_limits),
     "doses": ("docs/grammaticality.md", doses),
     "views": ("docs/grammaticality.md", views),
     "acronyms": ("docs/history.md", acronyms),
     "probability functions": ("docs/learners.md", functions),
     "pipelines": ("docs/pipeline.md", pipelines),
-    "pipeline of EWT": ("README.md", english_pipeline),
+    "pipeline of EWT": ("docs/benchmarks.md", english_pipeline),
     "NP, probabilistic": ("docs/studies/np_latent.md", probabilistic("np_latent", "| {} | ")),
     "entities, probabilistic": ("docs/studies/bio_latent.md", probabilistic("bio_latent", "order 1: {} | ")),
 }

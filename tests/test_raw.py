@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette.data import Writer, make_penn_quotes, parse_plain, parse_text, sentence_spans, token_spans
+from palmette.data.formats.raw import make_penn_quotes, parse_plain, parse_text, sentence_spans, token_spans
+from palmette.data.formats.registry import Writer
 from palmette.errors import UsageError
 
 

@@ -19,14 +19,15 @@ from serve_cases import PLAIN, client, folder
 from starlette.testclient import TestClient
 
 from palmette import Classifier, Parser, Pipeline, Tagger, load_demo
-from palmette.data import corpus_from_items, spans
+from palmette.data.items import corpus_from_items
+from palmette.data.labels.schemes import spans
 from palmette.errors import UsageError
-from palmette.reports import explanation
-from palmette.serve import Limits, Source, create_app
+from palmette.serve.app import create_app
 from palmette.serve.batcher import Batcher, InFlight
 from palmette.serve.cells import corpus_of_cells
 from palmette.serve.failure import Failure
-from palmette.serve.registry import named_models
+from palmette.serve.limits import Limits
+from palmette.serve.registry import Source, named_models
 from palmette.serve.training import TrainingLog
 
 ROWS = [[["We", "PRP"], ["will", "MD"], ["meet", "VB"], ["them", "PRP"]], [["On", "IN"], ["Monday", "NNP"]]]
@@ -68,7 +69,7 @@ def test_labels_confidences_lists_and_explanations_are_those_of_the_library() ->
         assert one["marginals"] == [pytest.approx(row) for row in marginals[s]]
         assert [x["labels"] for x in one["nbest"]] == [x.output for x in lists[s]]
         assert [x["score"] for x in one["nbest"]] == pytest.approx([x.score for x in lists[s]])
-        assert one["explanation"] == json.loads(json.dumps(explanation(tagger.explain(ROWS[s]))))
+        assert one["explanation"] == json.loads(json.dumps(tagger.explain(ROWS[s]).to_dict()))
 
 
 def test_text_has_places_and_the_columns_of_helpers() -> None:

@@ -11,7 +11,8 @@ import pytest
 from serve_cases import client, folder
 
 from palmette import Tagger
-from palmette.serve import Limits, create_app
+from palmette.serve.app import create_app
+from palmette.serve.limits import Limits
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,12 @@ from strategies import few
 
 from palmette import Tagger, load_demo
 from palmette.errors import DataError
-from palmette.features import parse
+from palmette.features.templates import parse
 from palmette.kernels.core.hashing import BASE, RANDOM
 from palmette.kernels.encode.sentence import NewCells, hash_cells
-from palmette.structures import Session, items_of
 from palmette.structures.chain import session as sessions
-from palmette.structures.chain import session_rooms as rooms
+from palmette.structures.chain.python_data import items_of
+from palmette.structures.chain.session import Session
 
 X, Y = load_demo("train")
 X, Y = X[:80], Y[:80]
@@ -169,7 +169,7 @@ def test_any_attributes(sentences: list[Any]) -> None:
 def test_a_small_table_of_cells(sentences: list[Any]) -> None:
     tagger = CHUNKER
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rooms, "MOST_CELLS", 6)
+        patch.setattr(sessions, "MOST_CELLS", 6)
         session = Session(tagger.model_)
         assert [session.tag(s) for s in sentences] == general(tagger, sentences)[0]
 
@@ -202,8 +202,8 @@ def test_new_cells_are_hashed_into_their_rows(texts: list[str | None], first: in
 
 def test_the_table_of_cells_grows_with_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that were given out stay what they are, whatever comes later, in a table that is full as well."""
-    monkeypatch.setattr(rooms, "FIRST_CELLS", 4)
-    monkeypatch.setattr(rooms, "MOST_CELLS", 200)
+    monkeypatch.setattr(sessions, "FIRST_CELLS", 4)
+    monkeypatch.setattr(sessions, "MOST_CELLS", 200)
     tagger = Tagger("chunk", passes=1).fit(X, Y)
     session = Session(tagger.model_)
     assert [session.tag(sentence) for sentence in [*TEST, *X, *TEST]] == tagger.predict([*TEST, *X, *TEST])
@@ -218,7 +218,7 @@ def test_room_grows_and_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     for n in (3, 32, 33, 100, 129, 400, 5, 128):
         assert session.tag(LONG[:n]) == general(tagger, [LONG[:n]])[0][0]
     assert session._local.room.most == 128
-    monkeypatch.setattr(sessions, "MOST_BYTES", 1)
+    monkeypatch.setattr(sessions, "MOST_TABLES", 1)
     assert session.tag(LONG[:300]) == general(tagger, [LONG[:300]])[0][0]
     assert CHUNKER.session().tag(LONG[:5]) == general(tagger, [LONG[:5]])[0][0]
 
@@ -227,7 +227,7 @@ def test_a_room_that_would_be_too_large_is_not_made(monkeypatch: pytest.MonkeyPa
     """Tables of triples grow with the cube of the labels: their size is known before they are made."""
     tagger = trained()
     assert tagger.session().quick(LONG[:5]) is not None
-    monkeypatch.setattr(sessions, "MOST_BYTES", 1)
+    monkeypatch.setattr(sessions, "MOST_TABLES", 1)
     monkeypatch.setattr(sessions, "Room", None)  # would fail if it were called
     assert tagger.session().tag(LONG[:5]) == general(tagger, [LONG[:5]])[0][0]
 

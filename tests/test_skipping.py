@@ -12,13 +12,13 @@ from strategies import cases, few
 
 from palmette.kernels.chain import forms
 from palmette.kernels.chain.batches import make_batch, new_counts
-from palmette.kernels.chain.costs import no_chunks
+from palmette.kernels.chain.candidates import no_chunks
 from palmette.kernels.chain.forms import Chain, Data, make_skips, make_trellis
-from palmette.kernels.chain.train import decode
 from palmette.kernels.chain.train_paths import make_path_workspace, train_paths
+from palmette.kernels.chain.viterbi import decode
 from palmette.kernels.core.team import make_team
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
-from palmette.structures import Shape, everything_allowed, new_chain
+from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
 
 
 def found(chain: Chain, data: Data, skipping: bool, restricted: bool) -> tuple[bytes, bytes]:

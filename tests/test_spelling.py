@@ -36,9 +36,9 @@ from palmette import (
 )
 from palmette.cli import COMMANDS, load_command
 from palmette.errors import PalmetteError, either, for_command_line, on_command_line
-from palmette.options import Option, OptionError, Options, argument, named, spelt, variant_options
-from palmette.options.spelling import ARGUMENTS
-from palmette.structures import TagRequest
+from palmette.options.declare import Option, OptionError, Options
+from palmette.options.spelling import ARGUMENTS, argument, named, spelt, variant_options
+from palmette.structures.chain.files import TagRequest
 
 SOURCE = Path(palmette.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -52,8 +52,7 @@ ALLOWED = {
     "data/model_file.py": {"--upgrade"},  # of pip
     "connect/wapiti_models.py": {"--type"},  # of wapiti
     "structures/chain/constraints.py": {"--to"},  # beside what Python has
-    "training/chain/templates.py": {"--atoms"},  # beside what Python has
-    "training/chain/settle.py": {"--learner"},  # beside what Python has
+    "training/chain/settle.py": {"--atoms", "--learner"},  # beside what Python has
     "pipeline/model.py": {"--input"},  # beside what Python has
     "pipeline/run.py": {"--input"},
     "reports/inspection.py": {"--label", "--json"},  # printed by a command

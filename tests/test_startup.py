@@ -84,11 +84,11 @@ NOT_FOR_TAGGING = (
     "palmette.cli.help", "palmette.data.items", "palmette.data.subset", "palmette.data.formats.nbest",
     "palmette.data.formats.raw", "palmette.datasets", "palmette.evaluation", "palmette.features.named",
     "palmette.features.wordforms", "palmette.kernels.chain.beam", "palmette.kernels.chain.exact",
-    "palmette.kernels.chain.forward", "palmette.kernels.chain.label_context", "palmette.kernels.chain.marginals",
+    "palmette.kernels.chain.forward_backward", "palmette.kernels.chain.label_context",
     "palmette.kernels.chain.nbest", "palmette.kernels.chain.posteriors", "palmette.kernels.core.jit",
     "palmette.kernels.core.sources", "palmette.reports", "palmette.structures.chain.beam",
     "palmette.structures.chain.calibrate", "palmette.structures.chain.label_context",
-    "palmette.structures.chain.nbest", "palmette.structures.chain.posteriors", "palmette.structures.chain.prune",
+    "palmette.structures.chain.nbest", "palmette.structures.chain.posteriors", "palmette.structures.chain.compact",
     "palmette.training",
 )  # fmt: skip
 

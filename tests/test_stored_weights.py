@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from palmette import Tagger, load_demo
 from palmette.data import array_specs
 from palmette.errors import ModelError
-from palmette.structures.chain import unpacked
-from palmette.structures.stored_weights import CHUNK, check_growth, form_of, pack_rows, row_specs, unpack_rows
+from palmette.structures.chain import serialise
+from palmette.structures.stored import CHUNK, check_growth, form_of, pack_rows, row_specs, unpack_rows
 
 
 def _stored(w: np.ndarray, scale: np.ndarray | None = None) -> dict[str, np.ndarray]:
@@ -103,7 +103,7 @@ def test_entries_of_label_pairs_and_triples_weigh_as_rows_do(
         tagger.compact()
     tagger.save(tmp_path / "m.palm")
     dense = Tagger.load(tmp_path / "m.palm")
-    monkeypatch.setattr(unpacked, "EMPTY", -(1 << 40))
+    monkeypatch.setattr(serialise, "EMPTY", -(1 << 40))
     sparse = Tagger.load(tmp_path / "m.palm")
     for rows, entries in zip(dense.model_.chain.weights[1:], sparse.model_.chain.weights[1:], strict=True):
         assert rows.w.shape[1] > entries.w.shape[1] == 1

@@ -12,13 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fitting import flat_tagger
+from seqeval import metrics as judge
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
 
 from palmette import HMM, Classifier, FormatSpec, Parser, Tagger, load_demo
 from palmette.errors import DataError, UsageError
-from palmette.features import parse
-from palmette.structures import corpus_of
+from palmette.features.templates import parse
+from palmette.structures.chain.python_data import corpus_of
 
 X, Y = load_demo("train")
 X_TEST, Y_TEST = load_demo("test")
@@ -41,11 +42,12 @@ def as_dicts(sentences: list) -> list:
 # --- fit, predict, score ------------------------------------------------------------------------------------
 
 
-def test_score_is_the_accuracy_of_predict(fitted: Tagger) -> None:
+def test_score_is_that_of_predict(fitted: Tagger) -> None:
     found = fitted.predict(X_TEST)
     assert [len(s) for s in found] == [len(s) for s in X_TEST]
     pairs = [pair for a, b in zip(found, Y_TEST, strict=True) for pair in zip(a, b, strict=True)]
-    assert fitted.score(X_TEST, Y_TEST) == pytest.approx(sum(a == b for a, b in pairs) / len(pairs))
+    assert fitted.evaluate(X_TEST, Y_TEST).accuracy == pytest.approx(sum(a == b for a, b in pairs) / len(pairs))
+    assert fitted.score(X_TEST, Y_TEST) == pytest.approx(judge.f1_score(Y_TEST, found))
     assert fitted.score(X_TEST, Y_TEST) > 0.94
     assert fitted.labels_ == fitted.classes_ == list(dict.fromkeys(label for s in Y for label in s))
     assert [row["number"] for row in fitted.training_log_] == [1, 2, 3, 4, 5, 6]

@@ -38,9 +38,10 @@ from learners import perceptron_steps
 from naive_chain import Model, Token, perceptron
 from strategies import Task, cases, few, tasks
 
-from palmette.features import parse
-from palmette.structures import estimated
-from palmette.training import shuffled, slices
+from palmette.features.templates import parse
+from palmette.structures.chain.weights import estimated
+from palmette.training import trainer
+from palmette.training.trainer import shuffled
 
 # --- the definition -----------------------------------------------------------------------------------------
 
@@ -180,7 +181,7 @@ def test_the_size_of_a_slice_does_not_matter(size: int, monkeypatch: pytest.Monk
         ends.append(min(order.size, first + size))
         return ends[-1]
 
-    monkeypatch.setattr(slices.Slices, "end", after)
+    monkeypatch.setattr(trainer.Slices, "end", after)
     sliced, _ = fit(corpus, TEMPLATES[2], passes=3)
     assert len(ends) == 3 * math.ceil(corpus.n_sentences / size)
     assert same_bits(whole, sliced)
@@ -189,7 +190,7 @@ def test_the_size_of_a_slice_does_not_matter(size: int, monkeypatch: pytest.Monk
 def test_slices_cover_a_pass_whatever_the_speed() -> None:
     rng = np.random.default_rng(0)
     cost = rng.integers(1, 900, 200)
-    cut = slices.Slices(cost)
+    cut = trainer.Slices(cost)
     order = rng.permutation(200)
     first, seen = 0, []
     while first < order.size:

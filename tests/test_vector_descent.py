@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from palmette.kernels.core.compile import kernel
-from palmette.kernels.core.vector_descent import FLOOR, adapt_row
+from palmette.kernels.core.vector_sums import FLOOR, adapt_row
 
 pytestmark = pytest.mark.jit
 
@@ -15,7 +15,8 @@ pytestmark = pytest.mark.jit
 def _adapt(
     w: np.ndarray, a: np.ndarray, squares: np.ndarray, M: np.ndarray, value: np.float32, decay: np.float32, c: float
 ) -> None:
-    adapt_row(w, a, squares, np.int64(1), M, np.int64(2), np.float32(value), np.float32(decay), np.float32(0.1), c)
+    factors = np.float32(value), np.float32(decay), np.float32(0.1)
+    adapt_row(w, a, squares, np.int64(1), M, np.int64(2), factors, c)
 
 
 @pytest.mark.parametrize("W", [1, 3, 4, 7, 8, 12, 24, 29, 48])

@@ -21,7 +21,7 @@ from palmette.parsing.inspection import inspect_parser, print_parser_inspection
 from palmette.parsing.retag import retagged
 from palmette.pipeline.display import inspect_pipeline
 from palmette.reports.inspection import inspect_chain, print_inspection
-from palmette.reports.sentence import explanation, print_explanation
+from palmette.reports.sentence import print_explanation
 from palmette.reports.tables import OutputConsole, print_facts
 from palmette.structures.chain.explain import explain
 from palmette.structures.chain.files import spec_for
@@ -102,7 +102,7 @@ def _explained(tagger: Tagger, X: list[list[Any]], console: Console | None) -> N
     index = tagger.model_.feature_indexes[1] if tagger.model_.encoder is None else None
     mode = "columns" if index is None else "attributes"
     found = explain(tagger.model_, corpus_from_items(X[:1], None, mode=mode, index=index).corpus)
-    json.dumps(explanation(found))
+    json.dumps(found.to_dict())
     if console is not None:
         print_explanation(found, 5, console)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
+    from palmette import metrics
     from palmette.classification.classifier import Classifier
     from palmette.classification.linear_classifier import LinearClassifier
     from palmette.connect.annotations.files import read_documents, write_documents
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from palmette.data.text import TextSpec
     from palmette.data.treebank import Treebank
     from palmette.datasets import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
+    from palmette.errors import DataError, ModelError, PalmetteError, TemplateError, UsageError
+    from palmette.estimators.base import load
     from palmette.estimators.check import check
     from palmette.estimators.pick import pick, pick_file
     from palmette.estimators.tagger import Tagger
@@ -42,6 +45,8 @@ _MODULES = {
     "data.text": ("TextSpec",),
     "data.treebank": ("Treebank",),
     "datasets": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),
+    "errors": ("DataError", "ModelError", "PalmetteError", "TemplateError", "UsageError"),
+    "estimators.base": ("load",),
     "estimators.check": ("check",),
     "classification.classifier": ("Classifier",),
     "lab.hmm.estimator": ("HMM",),
@@ -66,9 +71,11 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name == "__all__":
-        return ["__version__", *sorted([*_HOMES, *import_module(_LEARNERS).__all__])]
+        return ["__version__", "metrics", *sorted([*_HOMES, *import_module(_LEARNERS).__all__])]
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name == "metrics":
+        return import_module("palmette.metrics")
     if not name.startswith("_") and name in import_module(_LEARNERS).__all__:
         return getattr(import_module(_LEARNERS), name)
     raise AttributeError(f"module 'palmette' has no attribute {name!r}")

@@ -8,10 +8,10 @@ A sentence is a list of words or of (word, part of speech) tuples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -30,12 +30,11 @@ from palmette.classification.serialise import load_classifier
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.files import FilePath, check_apart
 from palmette.data.items import Items, corpus_from_items
-from palmette.data.stream import Processed, process_file
+from palmette.data.stream import Processed
 from palmette.data.subset import take
-from palmette.data.text import PLAIN, TextSpec
 from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError, counted
-from palmette.estimators.base import Estimator
+from palmette.estimators.base import Estimator, FileUse, FitOptions
 from palmette.estimators.tagger import Tagger
 from palmette.features.encode import Encoder
 from palmette.features.named import named_set
@@ -44,8 +43,7 @@ from palmette.features.templates import TemplateSet, read_templates
 from palmette.options.declare import OptionError
 from palmette.structures.chain.model import ChainModel
 from palmette.training.checks import warn_of_same_labels
-from palmette.training.lines import report_end, reporter
-from palmette.training.result import Progress, TrainResult
+from palmette.training.result import TrainResult, report_end, reporter
 
 
 class Classifier(ClassifierOptions, Estimator):
@@ -77,12 +75,7 @@ class Classifier(ClassifierOptions, Estimator):
         *,
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         positive: str | None = None,
-        names: bool = True,
-        resume: ClassifierModel | None = None,
-        checkpoint: bool = False,
-        threads: int | None = None,
-        progress: Progress | None = None,
-        verbose: bool = False,
+        **options: Unpack[FitOptions],
     ) -> Classifier:
         """Learn from sentences X and their classes y, of which there are two.
 
@@ -92,6 +85,7 @@ class Classifier(ClassifierOptions, Estimator):
         checkpoint: keep what an exact resumption needs. threads: default all cores; the model is the same for any
         number. verbose: print a line per pass."""
         self._settings(self._chunker())  # wrong parameters are reported before any data is read
+        resume: ClassifierModel | None = options.get("resume")
         if resume is not None and positive is None:
             positive = resume.classes[1]
         if dev is not None and len(dev) != 2:
@@ -103,10 +97,7 @@ class Classifier(ClassifierOptions, Estimator):
         if dev is not None:
             more = self._items(dev[0])
             held_out = more.corpus, _signs([str(label) for label in dev[1]], classes, more)
-        return self.fit_corpus(
-            items.corpus, labels, held_out, classes=classes, names=names, resume=resume, checkpoint=checkpoint,
-            threads=threads, progress=progress, verbose=verbose,
-        )  # fmt: skip
+        return self.fit_corpus(items.corpus, labels, held_out, classes=classes, **options)
 
     def fit_corpus(
         self,
@@ -115,17 +106,14 @@ class Classifier(ClassifierOptions, Estimator):
         dev: tuple[Corpus, np.ndarray] | None = None,
         *,
         classes: tuple[str, str] = ("0", "1"),
-        names: bool = True,
-        resume: ClassifierModel | None = None,
-        checkpoint: bool = False,
-        threads: int | None = None,
-        progress: Progress | None = None,
-        verbose: bool = False,
+        **options: Unpack[FitOptions],
     ) -> Classifier:
         """Learn from a corpus whose sentences have the classes y i8[S], 1 or -1; classes: negative and positive. The
-        other parameters are those of `fit`.
+        options are those of `fit`.
 
         Positive sentences come first in training, so that the model does not depend on how the classes alternate."""
+        asked: dict[str, Any] = dict(options)
+        resume, verbose = options.get("resume"), asked.pop("verbose", False)
         chunker = self._chunker()
         parts = [np.flatnonzero(y == sign) for sign in (1, -1)]
         if dev is None and self.dev_share is not None:
@@ -140,13 +128,11 @@ class Classifier(ClassifierOptions, Estimator):
         warn_of_same_labels(classes, "classes")
         size = None if self.init_range == "auto" else float(self.init_range)
         self.outcome_: TrainResult
-        self.model_, self.outcome_ = fit_classifier(ClassifierTask(
-            corpus, y, dev, encoder, settings, classes, chunker, names, size, reporter(progress, verbose), resume,
-            checkpoint, threads,
-        ))  # fmt: skip
+        asked["progress"] = reporter(options.get("progress"), verbose)
+        tagger = str(self.tagger) if isinstance(self.tagger, str | Path) else None
+        task = ClassifierTask(corpus, y, dev, encoder, settings, classes, chunker, range=size, tagger=tagger, **asked)
+        self.model_, self.outcome_ = fit_classifier(task)
         report_end(self.outcome_, verbose)
-        if isinstance(self.tagger, str | Path):
-            self.model_.meta["tagger"] = str(self.tagger)
         return self
 
     def _chunker(self) -> ChainModel | None:
@@ -202,23 +188,20 @@ class Classifier(ClassifierOptions, Estimator):
         format: str | None = None,
         output: str = "lines",
         structures: bool = False,
-        threads: int = 1,
-        spec: TextSpec = PLAIN,
-        output_encoding: str | None = None,
-        progress: Callable[[int], None] | None = None,
+        **options: Any,
     ) -> int:
         """Write the class and score of each sentence of a file, in blocks; returns the number of sentences. `format`
-        and `output`: see classification/files.py; `structures` writes the latent tags of each view too; `spec` has
-        the encoding of the source, which is that of the target unless `output_encoding` is another one."""
+        and `output`: see classification/files.py; `structures` writes the latent tags of each view too. `options`
+        are those of `FileUse`: `threads`; `spec`, the encoding of the source, which is that of the target unless
+        `output_encoding` is another one; `progress`."""
+        use = FileUse(**options)
         check_apart([target], [source])
         check_classified_output(output)
 
         def work(sentences: list[ClassifiedSentence]) -> Processed:
             return Processed(self.classified(sentences, output=output, structures=structures), (len(sentences),))
 
-        blocks = stream_classified(source, format, labelled=False, spec=spec)
-        encoding = output_encoding or spec.encoding
-        return sum(process_file(blocks, work, target, threads=threads, progress=progress, encoding=encoding))
+        return use.write(stream_classified(source, format, labelled=False, spec=use.spec), work, target)
 
     def classified(
         self, sentences: Sequence[ClassifiedSentence], *, output: str = "lines", structures: bool = False

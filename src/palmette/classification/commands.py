@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from palmette.classification.options import ClassifierOptions
-from palmette.cli.command import Command, ForceOptions, JsonOptions, OutputOptions
+from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
 from palmette.cli.common import OF_FILES, EncodingOptions, ThreadOptions, is_model, names_of, text_spec
 from palmette.cli.compare import Comparing
 from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source, report_training
@@ -144,7 +144,7 @@ FIXED = (
 )  # fmt: skip
 
 
-class TrainClassifier(ForceOptions, JsonOptions, LabelledCommand):
+class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand):
     """Train a classifier of sentences: it finds the latent structure that helps the decision most."""
 
     examples = ("classifier train train.tsv -o classifier.palm --dev dev.tsv",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -21,7 +21,6 @@ from palmette.classification.learning import (
     with_attributes,
 )
 from palmette.classification.model import (
-    VIEWS,
     ClassifierModel,
     View,
     check_templates,
@@ -35,14 +34,15 @@ from palmette.classification.model import (
     sentences,
     used,
 )
-from palmette.classification.options import ClassifierOptions, LatentOptions, LatentSettings
+from palmette.classification.options import VIEWS, ClassifierOptions, LatentOptions, LatentSettings
+from palmette.classification.serialise import AboutClassifier
 from palmette.data.corpus import Corpus
 from palmette.data.labels.schemes import HYPHEN, reading
 from palmette.errors import DataError, UsageError, counted
 from palmette.features.encode import Encoder
 from palmette.features.templates import to_text
 from palmette.kernels.core.compile import check_compiled
-from palmette.kernels.core.table import FeatureIndex, hash_index, renumbered
+from palmette.kernels.core.hashing import FeatureIndex, hash_index, renumbered
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import OptionError
 from palmette.options.learners import BatchLatent
@@ -50,7 +50,8 @@ from palmette.options.spelling import argument, named, spelt
 from palmette.options.training import available_cores
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel, check_columns
-from palmette.structures.stored_features import some_names
+from palmette.structures.stored import some_names
+from palmette.structures.training_log import ClassifierEpoch
 from palmette.training.chain.finish import united_names
 from palmette.training.chain.settle import LARGE
 from palmette.training.result import EpochLog, Progress, TrainResult
@@ -149,6 +150,7 @@ class ClassifierTask(NamedTuple):
     resume: ClassifierModel | None = None  # the model to continue; its encoder is the task's
     checkpoint: bool = False  # whether to keep what an exact resumption needs
     threads: int | None = None  # None: as many as there are cores
+    tagger: str | None = None  # the file of what makes parts of speech, which the model names
 
     @property
     def n_threads(self) -> int:
@@ -185,10 +187,21 @@ def fit_classifier(task: ClassifierTask) -> tuple[ClassifierModel, TrainResult]:
     elif task.checkpoint:
         state = saved_state(learning.weights, learning.clock, learning.inner)
     model = _model(task, prepared, outcome, state)
-    model.meta["start"] = size if task.chunker is not None else None
-    if task.resume is not None:
-        model.meta |= {name: task.resume.meta[name] for name in ("start", "tagger") if name in task.resume.meta}
+    model.meta = metadata(task, outcome, size if task.chunker is not None else None)
     return model, outcome
+
+
+def metadata(task: ClassifierTask, outcome: TrainResult, start: float | None) -> dict[str, Any]:
+    """What a trained classifier keeps about its training, and from the training before. start: the largest weight that
+    it began with."""
+    before = {} if task.resume is None else task.resume.meta
+    tagger = before.get("tagger", msgspec.UNSET) if task.tagger is None else task.tagger
+    made = AboutClassifier(
+        history=cast(list[ClassifierEpoch], outcome.training_log), best_pass=outcome.best_epoch, ended=outcome.ended,
+        sentences=[int((task.y < 0).sum()), int((task.y > 0).sum())], start=before.get("start", start), tagger=tagger,
+    )  # fmt: skip
+    found: dict[str, Any] = msgspec.to_builtins(made)
+    return found
 
 
 def _prepare(task: ClassifierTask) -> Prepared:
@@ -276,12 +289,7 @@ def _model(
     if not state:
         names = None if names is None else some_names(names, weights.one.slot > 0)
         feature_index, weights = _moved_only(feature_index, weights)
-    model = ClassifierModel(task.classes, task.settings, task.encoder, feature_index, weights, names, checkpoint=state)
-    model.meta = {
-        "history": msgspec.to_builtins(outcome.training_log), "best_pass": outcome.best_epoch, "ended": outcome.ended,
-        "sentences": [int((task.y < 0).sum()), int((task.y > 0).sum())],
-    }  # fmt: skip
-    return model
+    return ClassifierModel(task.classes, task.settings, task.encoder, feature_index, weights, names, checkpoint=state)
 
 
 def _warn_of_size(task: ClassifierTask, n_weights: int) -> None:

@@ -56,10 +56,8 @@ from palmette.kernels.core.compile import MODE, PYTHON
 from palmette.options.declare import OptionError
 from palmette.options.learners import BatchLatent, Lclr
 from palmette.structures.training_log import ClassifierEpoch
-from palmette.training.slices import Monitor, Slices
-from palmette.training.team import ThreadTeam
-from palmette.training.trainer import Counts, Learning, shuffled
-from palmette.training.workers import Workers
+from palmette.training.team import ThreadTeam, Workers
+from palmette.training.trainer import Counts, Learning, Monitor, Slices, shuffled
 
 Evaluate = Callable[[Weights], float]
 

@@ -25,7 +25,9 @@ from palmette.options.chain import ESTIMATORS
 from palmette.options.declare import option
 from palmette.options.learners import ROW_LEARNERS, Learner
 from palmette.options.training import TrainingOptions
+from palmette.structures.chain.metadata import StoredRows
 from palmette.structures.chain.model import best_labels
+from palmette.training.chain.fit import fit, of_items
 from palmette.training.result import Progress
 
 BIAS = "bias"
@@ -84,14 +86,11 @@ class LinearClassifier(TrainingOptions, Estimator):
             estimator=self.estimator, seed=self.seed, metric="accuracy",
             ends=False,  # they would be a second and a third bias
         )  # fmt: skip
-        self.tagger_.fit(
-            rows, _names(labels), sample_weight=sample_weight, dev=held_out, progress=progress, verbose=verbose
-        )
+        about = StoredRows(self.classes_.tolist(), self.classes_.dtype.str, self._width, bool(self.bias))
+        request = self.tagger_._request(progress=progress, verbose=verbose, rows=about)
+        job = of_items((rows, _names(labels)), held_out, request, mode="auto", sample_weight=sample_weight)
+        self.tagger_._trained(fit(*job))
         self._find_places()
-        self.tagger_.model_.meta["rows"] = {
-            "classes": self.classes_.tolist(), "dtype": self.classes_.dtype.str, "width": self._width,
-            "bias": bool(self.bias),
-        }  # fmt: skip
         return self
 
     def _labelled(self, X: Iterable[Any], y: Iterable[Any]) -> tuple[list[list[Any]], np.ndarray]:

@@ -38,13 +38,13 @@ from palmette.data.stream import map_in_order
 from palmette.errors import UsageError
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, FeatureWeights, no_state, stride_of
-from palmette.kernels.core.aligned import aligned_zeros
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex
+from palmette.kernels.core.types import aligned_zeros
 from palmette.options.spelling import spelt
 from palmette.structures.chain.data import encode_corpus
 from palmette.structures.chain.model import check_columns
 from palmette.structures.chain.weights import everything_allowed, forbidding
-from palmette.structures.stored_features import Names
+from palmette.structures.stored import Names
 
 
 def sentences(offset: np.ndarray, active: Active, n_attributes: int) -> Sentences:

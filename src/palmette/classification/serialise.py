@@ -5,6 +5,7 @@ Letters: A attributes, C columns of all views side by side; see classification/k
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -21,8 +22,10 @@ from palmette.errors import ModelError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
 from palmette.kernels.chain.forms import FeatureWeights, no_state
-from palmette.structures.stored_features import (
+from palmette.structures.stored import (
+    CHECKPOINT,
     Count,
+    ModelStore,
     Name,
     StoredTemplates,
     index_specs,
@@ -34,15 +37,24 @@ from palmette.structures.stored_features import (
     unpack_index,
     unpack_names,
 )
-from palmette.structures.stored_settings import unpack_settings
-from palmette.structures.training_log import ClassifierEpoch, without_times
+from palmette.structures.training_log import ClassifierEpoch
 
 TASK = "classify"
 PART = "attribute"
-CHECKPOINT = "checkpoint."
 
 
-class ClassifierMeta(msgspec.Struct, kw_only=True, frozen=True):
+class AboutClassifier(msgspec.Struct, kw_only=True, frozen=True):
+    """What `ClassifierModel.meta` holds."""
+
+    history: list[ClassifierEpoch] = []
+    best_pass: int | UnsetType = UNSET
+    ended: str | UnsetType = UNSET
+    sentences: list[int] | UnsetType = UNSET  # of the negative class and of the positive one
+    start: float | UnsetType | None = UNSET  # the largest weight that training began with
+    tagger: str | UnsetType = UNSET  # what makes parts of speech
+
+
+class ClassifierMeta(AboutClassifier, kw_only=True, frozen=True):
     """Everything of a classifier that is not an array. Fields are named as the keys of the file."""
 
     task: str
@@ -51,16 +63,9 @@ class ClassifierMeta(msgspec.Struct, kw_only=True, frozen=True):
     templates: StoredTemplates
     resources: Resources
     attributes: Count
-    # What `ClassifierModel.meta` holds
-    history: list[ClassifierEpoch] = []
-    best_pass: int | UnsetType = UNSET
-    ended: str | UnsetType = UNSET
-    sentences: list[int] | UnsetType = UNSET
-    start: float | UnsetType | None = UNSET
-    tagger: str | UnsetType = UNSET
 
 
-ABOUT_TRAINING = ("history", "best_pass", "ended", "sentences", "start", "tagger")
+STORE = ModelStore(TASK, ClassifierMeta, AboutClassifier, LatentSettings)
 
 
 def classifier_specs(arrays: Arrays, averaged: bool) -> tuple[ArraySpec, ...]:
@@ -108,27 +113,14 @@ def save_classifier(model: ClassifierModel, path: FilePath) -> None:
     weights = model.weights
     parts = pack_index(PART, model.feature_index) | pack_names(PART, model.names, packed=False)
     parts |= {"slot": weights.one.slot, "weights": weights.one.w, "end": weights.end, "pair": weights.pair}
-    parts |= {f"{CHECKPOINT}{name}": array for name, array in model.checkpoint.items()}
+    own = {"classes": list(model.classes), **pack_encoder(model.encoder), "attributes": model.feature_index.size}
     sizes = classifier_sizes(model.packed, model.feature_index.size)
-    specs = classifier_specs(parts, is_averaged(model.settings))
-    model_file.save(path, array_specs.pack(parts, specs, sizes), _pack_meta(model))
+    specs = partial(classifier_specs, averaged=is_averaged(model.settings))
+    model_file.save(path, *STORE.pack(model, own, parts, specs, sizes))
 
 
 def is_averaged(settings: LatentSettings) -> bool:
     return settings.estimator != "last"
-
-
-def _pack_meta(model: ClassifierModel) -> dict[str, Any]:
-    meta = {
-        "task": TASK,
-        "classes": list(model.classes),
-        "settings": model.settings.to_dict(),
-        **pack_encoder(model.encoder),
-        "attributes": model.feature_index.size,
-        **model.meta,
-        "history": without_times(model.meta.get("history", [])),
-    }
-    return model_file.declared(meta, ClassifierMeta)
 
 
 # --- loading ------------------------------------------------------------------------------------------------
@@ -138,19 +130,16 @@ def load_classifier(path: FilePath, *, copy: bool = False) -> ClassifierModel:
     """Read a model file; ModelError if it is not one of a classifier, each number of it as declared."""
     file = shown(path)
     arrays, meta = model_file.load(path, TASK, copy=copy)
-    model_file.check_task(meta, TASK, file)
-    stored = model_file.read_metadata(meta, ClassifierMeta, "metadata", file)
+    stored, settings = STORE.read(meta, file)
     if stored.classes[0] == stored.classes[1]:
         raise ModelError("damaged model: its classes have the same name", file=file)
     model_file.check_text(stored.classes, "a class", file)
-    settings = unpack_settings(stored.settings, LatentSettings, file)
     encoder = _unpack_encoder(stored, settings.unicode, file)
     views = packed(
         make_views(settings.latent, settings.view_names, settings.chunk_types), settings.chunk_types, settings.pairs
     )
     sizes = classifier_sizes(views, stored.attributes)
     found = array_specs.unpack(arrays, classifier_specs(arrays, is_averaged(settings)), sizes, file)
-    about = msgspec.to_builtins(stored)
     index = unpack_index(found, PART, stored.attributes)
     return ClassifierModel(
         stored.classes,
@@ -159,8 +148,7 @@ def load_classifier(path: FilePath, *, copy: bool = False) -> ClassifierModel:
         index,
         _unpack_weights(found),
         unpack_names(found, PART, index, file),
-        {key: about[key] for key in ABOUT_TRAINING if key in about},
-        {name.removeprefix(CHECKPOINT): found[name] for name in found if name.startswith(CHECKPOINT)},
+        **STORE.training(stored, found),
     )
 
 

@@ -180,6 +180,10 @@ def _run(given: list[str]) -> None:
 
     outlast_reader(check_paths(made))
     with _messages_shown(made):
+        if getattr(made, "save_config", None) is not None:
+            from palmette.cli.config import write_config
+
+            write_config(made.save_config, made.path, made.words)
         made.run()
 
 

@@ -25,6 +25,8 @@ from palmette.options.declare import REQUIRED, Option, OptionError, Options, opt
 from palmette.options.spelling import assemble, variant_options
 
 FILE = "FILE"
+CONFIG = ("config", "save-config")
+Words = str | bool | list[str]
 CRFSUITE, MARK = ".crfsuite", b"lCRF"
 
 
@@ -50,6 +52,7 @@ class Command(Options):
     path: ClassVar[str] = ""  # as typed: `parser train`
 
     flat: dict[type[Options], dict[str, Any]]
+    words: dict[str, Words]  # what was given, as typed, by the names of flags and arguments
 
     def run(self) -> None:
         raise NotImplementedError
@@ -104,6 +107,19 @@ class JsonOptions(OutputOptions):
     json: bool = option(default=False, group="output", help="Print a JSON object instead of tables.")
 
 
+class ConfigOptions(OutputOptions):
+    """Options of commands that train."""
+
+    config: str | None = option(
+        default=None, metavar="FILE", group="output", path="input",
+        help="Take arguments and options from a TOML file; those on the command line replace them.",
+    )  # fmt: skip
+    save_config: str | None = option(
+        default=None, metavar="FILE", group="output", path="output",
+        help="Write the arguments and options of this training to a TOML file, for --config.",
+    )  # fmt: skip
+
+
 class ForceOptions(OutputOptions):
     """Options of commands that write a model."""
 
@@ -127,6 +143,7 @@ class _Parser:
         self.arguments = [each for each in command.__options__.values() if each.argument]
         self.values: dict[str, Any] = {}
         self.flat: dict[type[Options], dict[str, Any]] = {}
+        self.words: dict[str, Words] = {}
 
     def parse(self, words: list[str]) -> Any:
         plain: list[str] = []
@@ -140,12 +157,15 @@ class _Parser:
             else:
                 plain.append(word)
         self._positional(list(plain))
+        if "config" in self.values:
+            self._from_file(self.values["config"])
         for each in self.command.__options__.values():
             if each.default is REQUIRED and each.name not in self.values:
                 name = each.name.upper() if each.argument else f"--{each.flag_name}"
                 raise UsageError(f"{name} is missing: {each.help}{self._hint() if len(plain) > 1 else ''}")
         made = self.command(**self.values)
         made.flat = self.flat
+        made.words = {name: words for name, words in self.words.items() if name not in CONFIG}
         made._check_values()
         return made
 
@@ -158,7 +178,7 @@ class _Parser:
         if flag.option.is_switch:
             if equals:
                 raise UsageError(f"{name} takes no value")
-            self._put(flag, not negated)
+            self._put_switch(flag, not negated)
             return
         if not equals:
             if not words:
@@ -166,7 +186,31 @@ class _Parser:
             if words[0] in self.flags and words[0].startswith("--"):
                 raise UsageError(f"{name} needs a value, and the option {words[0]} follows it")
             value = words.pop(0)
-        self._put(flag, _typed(flag.option, value))
+        self._put_words(flag, value)
+
+    def _put_switch(self, flag: Flag, value: bool) -> None:
+        self._put(flag, value)
+        self.words[flag.option.flag_name] = value
+
+    def _put_words(self, flag: Flag, word: str) -> None:
+        self._put(flag, _typed(flag.option, word))
+        name, before = flag.option.flag_name, self.words.get(flag.option.flag_name)
+        self.words[name] = [*(before if isinstance(before, list) else []), word] if flag.option.repeat else word
+
+    def _from_file(self, path: str) -> None:
+        """What the file of --config adds to the command line."""
+        from palmette.cli.config import read_config
+
+        flags = {flag.option.flag_name: flag for flag in self.command.flags() if flag.option.flag_name not in CONFIG}
+        given = set(self.words)
+        for name, words in read_config(path, {name: flag.option for name, flag in flags.items()}).items():
+            if name in given:
+                continue
+            if isinstance(words, bool):
+                self._put_switch(flags[name], words)
+            else:
+                for word in [words] if isinstance(words, str) else words:
+                    self._put_words(flags[name], word)
 
     def _put(self, flag: Flag, value: Any) -> None:
         own = flag.owner is self.command
@@ -186,8 +230,10 @@ class _Parser:
             if each.repeat:
                 if plain:
                     self.values[each.name] = [_typed(each, word) for word in plain]
+                    self.words[each.flag_name] = plain
                 plain = []
             elif plain:
+                self.words[each.flag_name] = plain[0]
                 self.values[each.name] = _typed(each, plain.pop(0))
         if plain:
             raise UsageError(f"too many arguments: {' '.join(plain)}{self._hint()}")

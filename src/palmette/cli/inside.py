@@ -217,12 +217,12 @@ class Explain(BiasOptions, JsonOptions, SentenceCommand):
     def run(self) -> None:
         self.check_source()
         tagger = load_tagger(self.model, self.quiet)
-        from palmette.reports.sentence import explanation, print_explanation
+        from palmette.reports.sentence import print_explanation
         from palmette.structures.chain.explain import explain
 
         found = explain(tagger.model_, self.corpus(tagger), biases(self.bias))
         if self.json:
-            print_json(explanation(found))
+            print_json(found.to_dict())
         else:
             print_explanation(found, self.top)
 

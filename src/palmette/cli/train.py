@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.change import MOST_LOSS, log_compact
-from palmette.cli.command import Command, ForceOptions, JsonOptions
+from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions
 from palmette.cli.common import forbidden_pairs, format_spec
 from palmette.cli.output import exit_if_interrupted, report_training
 from palmette.data.formats.spec import FormatSpec
@@ -28,7 +28,7 @@ FIXED = (
 )  # fmt: skip
 
 
-class Train(ForceOptions, JsonOptions, Command):
+class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
     """Train a tagger from a labelled file."""
 
     examples = ("train train.txt -o chunk.palm --dev dev.txt", "train train.conllu -o pos.palm --learner crf")

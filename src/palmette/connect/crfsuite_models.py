@@ -24,7 +24,7 @@ from palmette.structures.chain.imported.model import (
 from palmette.structures.chain.imported.parts import Part, names_of, within_groups
 from palmette.structures.chain.lists import as_lists, fixed
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.stored_features import Names, ordered_names
+from palmette.structures.stored import Names, ordered_names
 
 # CQDB, the table of strings in CRFsuite's models: from a string to its number by hashing, and back by an array.
 #

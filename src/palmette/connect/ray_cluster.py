@@ -15,7 +15,7 @@ import numpy as np
 from palmette.data.subset import take
 from palmette.errors import PalmetteError, UsageError
 from palmette.training.cluster import PAUSE, Cluster, Worker, WorkerProgress
-from palmette.training.slices import Monitor
+from palmette.training.trainer import Monitor
 from palmette.tuning.trial import Material, Trial, TrialStopped, TrialTask, Watch, run_trial
 
 # An actor holds one worker. It is called like the workers of `Threads`, with arguments and results in Ray's object

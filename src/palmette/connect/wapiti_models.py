@@ -18,7 +18,7 @@ from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet, parse
 from palmette.kernels.chain.double import DoubleWeights
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex
 from palmette.kernels.io.columns import join_types
 from palmette.structures.chain.imported.model import (
     Imported,
@@ -30,7 +30,7 @@ from palmette.structures.chain.imported.model import (
     sorted_lists,
 )
 from palmette.structures.chain.imported.parts import names_of, within_groups
-from palmette.structures.stored_features import Names, ordered_names
+from palmette.structures.stored import Names, ordered_names
 
 # The lines of a text model, many at a time. A line has a number for messages, counted from 1.
 

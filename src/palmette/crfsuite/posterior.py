@@ -13,7 +13,7 @@ from palmette.kernels.chain.forms import Data
 from palmette.kernels.chain.posteriors import Marks, Places, Posteriors
 from palmette.structures.chain.data import ONES, allow_table
 from palmette.structures.chain.model import ChainModel, check_memory
-from palmette.structures.chain.session_rooms import GENERAL, GROW, VALUED, AttributeReader
+from palmette.structures.chain.session import GENERAL, GROW, VALUED, AttributeReader
 
 FIRST_ITEMS = 32  # items
 _NONE = np.zeros(0, np.int64)

@@ -23,19 +23,18 @@ from palmette.options.learners import Arow, Crf, Learner, PassiveAggressive, Per
 from palmette.structures.chain.data import allow_table, encode_corpus
 from palmette.structures.chain.model import ChainModel, best_labels
 from palmette.structures.chain.weights import Seen, estimated, new_chain, norm, with_state
-from palmette.training.chain.batch import check_memory, compacted
-from palmette.training.chain.descent import DescentLearning
 from palmette.training.chain.finish import finish
 from palmette.training.chain.fit import prepared
+from palmette.training.chain.learning import DescentLearning
 from palmette.training.chain.objective import ChainObjective
-from palmette.training.chain.overflow import check_descent
 from palmette.training.chain.request import TrainedChain, TrainingData, TrainRequest
-from palmette.training.chain.seen import learnt_pairs, seen_labels
+from palmette.training.chain.start import learnt_pairs, seen_labels
+from palmette.training.chain.train import check_memory, compacted
+from palmette.training.checks import check_descent
 from palmette.training.interrupt import Interrupt
 from palmette.training.lbfgs import Iteration, minimise
 from palmette.training.result import TrainResult
-from palmette.training.slices import Monitor, Slices
-from palmette.training.trainer import shuffled
+from palmette.training.trainer import Monitor, Slices, shuffled
 
 # What a training says, in the words that programs that read CRFsuite's log look for.
 

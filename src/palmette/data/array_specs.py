@@ -214,7 +214,7 @@ class OneOwnerPerRow(msgspec.Struct, frozen=True):
 
 
 class HashTable(msgspec.Struct, frozen=True):
-    """Keys of an open-addressing table, 0 in an empty place; see kernels/core/table.py.
+    """Keys of an open-addressing table, 0 in an empty place; see kernels/core/hashing.py.
 
     The number of places is a power of two and one of them is empty, or a search would not end. Each key has a number
     of its own: `numbers` names the array that has it in the same place, -1 for none. There are at most `entries` keys.

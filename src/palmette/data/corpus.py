@@ -17,8 +17,7 @@ import numpy as np
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.text import NFC, TextSpec, nfc
 from palmette.errors import DataError
-from palmette.kernels.core.hashing import hash_pieces
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex, hash_pieces
 from palmette.kernels.io import columns as kernels
 from palmette.options.spelling import spelt
 

@@ -17,8 +17,7 @@ import numpy as np
 
 from palmette.data.corpus import Attributes, Column, Corpus, FoundAttributes, bytes_of, wants_exact_values
 from palmette.errors import DataError, counted
-from palmette.kernels.core.hashing import hash_pieces, mixed_all
-from palmette.kernels.core.table import FeatureIndex, find_all, renumbered
+from palmette.kernels.core.hashing import FeatureIndex, find_all, hash_pieces, mixed_all, renumbered
 from palmette.kernels.io.items import (
     EXACT,
     FOUND,

@@ -38,7 +38,7 @@ from palmette.data.item_plain import (
 )
 from palmette.data.labels.numbers import IGNORED, LabelNumbers
 from palmette.errors import DataError, UsageError, counted
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex
 
 # Tokens as words or tuples of columns: cells are numbered by first occurrence.
 

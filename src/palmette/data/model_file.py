@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from palmette.data import files
 from palmette.data.kinds import BY_TASK, TAGGER, Kind, how_to_make, how_to_use
 from palmette.errors import DataError, ModelError
-from palmette.kernels.core.aligned import aligned_zeros
+from palmette.kernels.core.types import aligned_zeros
 
 # The header: written, read, and checked against the size of the file
 

@@ -6,13 +6,52 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict
 
 import numpy as np
 
+from palmette.data.files import FilePath
+from palmette.data.stream import Processed, process_file
+from palmette.data.text import PLAIN, TextSpec
 from palmette.errors import not_fitted
-from palmette.options.declare import Option, Options, UnknownOption, Value
+from palmette.lazy import loaded
+from palmette.options.declare import Option, OptionError, Options, UnknownOption, Value
 from palmette.options.other_tools import unknown_parameter
+from palmette.options.spelling import assemble, flat_name, variant_options
+
+if TYPE_CHECKING:
+    from palmette.training.result import Progress
+
+
+class FitOptions(TypedDict, total=False):
+    """Keyword parameters that the methods of all structures which learn have."""
+
+    resume: Any  # a model to continue from
+    checkpoint: bool  # keep what an exact resumption needs
+    names: bool  # keep the attributes' names
+    threads: int | None  # None: as many as there are cores; the model is the same for any number
+    progress: Progress | None  # is called for each pass
+    verbose: bool  # print a line per pass
+
+
+_OF_FIT = FitOptions.__annotations__
+
+
+class FileUse(NamedTuple):
+    """How a file goes through a model, block by block."""
+
+    threads: int = 1
+    spec: TextSpec = PLAIN  # the encoding of the source
+    output_encoding: str | None = None  # None: that of the source
+    progress: Callable[[int], None] | None = None  # is called after each block
+
+    def write(self, blocks: Iterable[Any], work: Callable[[Any], Processed], target: FilePath) -> int:
+        """Write work(block) for every block; the sum of the first counts."""
+        encoding = self.output_encoding or self.spec.encoding
+        return sum(process_file(
+            blocks, work, target, threads=self.threads, progress=self.progress, encoding=encoding
+        ))  # fmt: skip
 
 
 class PerSentence(list[Any]):
@@ -26,8 +65,53 @@ class PerSentence(list[Any]):
         return made if dtype is None else made.astype(dtype)
 
 
+def load(path: FilePath, *, copy: bool = False) -> Any:
+    """The model of a file, of whatever kind: a `Tagger`, `Parser`, `Classifier`, `LinearClassifier`, `Pipeline`, or
+    `LanguageModel`. `copy` reads it into memory instead of mapping it."""
+    from palmette.data.model_file import peek_kind
+
+    made = peek_kind(path).loads
+    found = made.load(path, copy=True) if copy else made.load(path)
+    if getattr(getattr(found, "model_", None), "meta", {}).get("rows") is None:
+        return found
+    return loaded("classification.linear_classifier:LinearClassifier").load(path, copy=copy)
+
+
 class Estimator(Options):
-    """Base of the estimators. Parameters are declared options; see options/declare.py."""
+    """Base of the estimators. Parameters are declared options; see options/declare.py.
+
+    Options of the learner, the search and the states may be given flat, by the names that flags have: `learner="crf",
+    l2=1` is `learner=Crf(l2=1)`.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        flat = {name: named.pop(name) for name in list(named) if name not in self.__options__ and self._is_flat(name)}
+        strange = next((name for name in named if name in _OF_FIT and name not in self.__options__), None)
+        if strange is not None:
+            kind = type(self).__name__
+            raise UnknownOption(f"{kind}: {strange} is a parameter of fit, as in {kind}().fit(X, y, {strange}=...)")
+        super().__init__(*given, **named)
+        self._set_flat(flat)
+
+    @classmethod
+    def _is_flat(cls, name: str) -> bool:
+        """Whether a name is that of an option of some learner, search or state space."""
+        return any(flat_name(inner) == name for _, _, inner in variant_options(cls))
+
+    def _set_flat(self, flat: Mapping[str, Any]) -> None:
+        """Set options of the learner, the search and the states by their flat names."""
+        if not flat:
+            return
+        outer = {name: getattr(self, name) for name, option in self.__options__.items() if option.variants is not None}
+        for name, value in outer.items():
+            changed = {flat_name(value.__options__[key]) for key in value.changed()} if isinstance(value, Value) else ()
+            twice = next((key for key in flat if key in changed), None)
+            if twice is not None:
+                raise OptionError(twice, f"it is given twice: by itself, and in {name}={value!r}")
+        for name, value in assemble(type(self), flat, outer).items():
+            setattr(self, name, value)
+
+    documented = True
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
@@ -49,11 +133,16 @@ class Estimator(Options):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `learner__nbest=5` sets an option of the learner."""
+        flat = {name: params.pop(name) for name in list(params) if name not in self.__options__ and self._is_flat(name)}
         for name in sorted(params, key=lambda name: "__" in name):  # a learner before its options
             outer, _, inner = name.partition("__")
             if outer not in self.__options__:
                 raise UnknownOption(unknown_parameter(type(self), name))
             setattr(self, outer, self._nested(self.__options__[outer], inner, params[name]) if inner else params[name])
+        for name, value in flat.items():
+            own = assemble(type(self), {name: value}, self._values())
+            for outer in (key for key, option in self.__options__.items() if option.variants is not None):
+                setattr(self, outer, own[outer])
         return self
 
     def _nested(self, option: Option, inner: str, value: Any) -> Value:

@@ -3,7 +3,7 @@
     tagger = Tagger("ner", learner=Mira(nbest=5, cost="span"), search=Beam(8, update="early"))
     tagger.fit(sentences, tags).predict([["Time", "flies"]])
 
-A method makes one call: of a function over the model, in `structures/chain`, or of `training/chain/files.py`. The
+A method makes one call: of a function over the model, in `structures/chain`, or of `training/chain/fit.py`. The
 command line is built on this class.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.numbers import label_numbers
 from palmette.display import drawn_by
 from palmette.errors import UsageError
-from palmette.estimators.base import Estimator, PerSentence
+from palmette.estimators.base import Estimator, FitOptions, PerSentence
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.lazy import loaded
 from palmette.options.chain import ChainSettings, TaggerOptions
@@ -78,13 +78,13 @@ class Tagger(TaggerOptions, Estimator):
         sample_weight: a number per sentence that scales its updates. threads: default all cores; the model is the same
         for any number. verbose: print a line per pass (of L-BFGS: per iteration) and why training ended. With
         `out_of_core` X and y are read once, in blocks, and may be generators of more than fits into memory."""
-        from palmette.training.chain.files import fit_items
+        from palmette.training.chain.fit import fit, of_items
 
         request = self._request(threads=threads, progress=progress, verbose=verbose)
-        return self._trained(fit_items(
+        return self._trained(fit(*of_items(
             (X, y), dev, request, mode=self._wanted(), numbers=label_numbers(labels),
             sample_weight=sample_weight,
-        ))  # fmt: skip
+        )))  # fmt: skip
 
     def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, labels: Any = None) -> Tagger:
         """Continue training with more data, which may bring new labels and attributes. `labels` as for `fit`."""
@@ -105,30 +105,26 @@ class Tagger(TaggerOptions, Estimator):
         corpus: Corpus,
         dev: Corpus | None,
         *,
-        resume: ChainModel | None = None,
-        checkpoint: bool = False,
-        names: bool = True,
-        threads: int | None = None,
         compact: float | None = None,
-        progress: Progress | None = None,
-        verbose: bool = False,
+        again: ChainModel | None = None,
+        **options: Unpack[FitOptions],
     ) -> Tagger:
-        """Learn from a corpus. `checkpoint` keeps what an exact resumption needs, `names` the attributes' names;
-        `threads` (default: all cores) make it faster and change nothing else; `compact`: the points that a compact
-        model may lose; `progress` is called, and `verbose` prints a line, per pass."""
+        """Learn from a corpus. `resume` is a model to continue from; `checkpoint` keeps what an exact resumption needs,
+        `names` the attributes' names; `threads` (default: all cores) make it faster and change nothing else; `compact`:
+        the points that a compact model may lose; `progress` is called, and `verbose` prints a line, per pass. `again`:
+        a model that the new one replaces, whose resources and names it keeps."""
         from palmette.training.chain.fit import fit
 
-        request = self._request(resume, checkpoint, names, threads, compact, progress, verbose)
-        return self._trained(fit(corpus, dev, request))
+        return self._trained(fit(corpus, dev, self._request(compact=compact, again=again, **options)))
 
     def fit_file(
         self, path: FilePath, dev: FilePath | None = None, *, spec: FormatSpec | None = None, **options: Any
     ) -> Tagger:
         """Learn from a labelled file; `options` as for `fit_corpus`. A file that would take more than half of the free
         memory is learnt from in blocks, on disk, unless `out_of_core` is set."""
-        from palmette.training.chain.files import fit_paths
+        from palmette.training.chain.fit import fit, of_files
 
-        return self._trained(fit_paths([path], dev, spec, self._request(**options)))
+        return self._trained(fit(*of_files([path], dev, spec, self._request(**options))))
 
     def fit_files(
         self,
@@ -147,11 +143,11 @@ class Tagger(TaggerOptions, Estimator):
         cluster: the address of a Ray cluster whose workers learn, `auto` for the one that is found, `local` for one
         that is started here; None: threads of this process. The model does not depend on it. output: a model file that
         shards write after each pass, with what an exact resumption needs."""
-        from palmette.training.chain.files import fit_files
+        from palmette.training.chain.fit import fit, of_shards
 
         files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
         request = self._request(**options)
-        return self._trained(fit_files(files, dev, spec, request, address=cluster, output=output))
+        return self._trained(fit(*of_shards(files, dev, spec, request, address=cluster, output=output)))
 
     def _settings(self) -> ChainSettings:
         """The options of learning, checked, every variant as a value."""
@@ -159,22 +155,23 @@ class Tagger(TaggerOptions, Estimator):
         return ChainSettings(**{name: getattr(self, name) for name in ChainSettings.__options__})
 
     def _request(
-        self, resume: ChainModel | None = None, checkpoint: bool = False, names: bool = True,
-        threads: int | None = None, compact: float | None = None, progress: Progress | None = None,
-        verbose: bool = False,
+        self, *, again: ChainModel | None = None, progress: Progress | None = None, verbose: bool = False,
+        **options: Any,
     ) -> TrainRequest:  # fmt: skip
         from palmette.training.chain.request import Features, TrainRequest
-        from palmette.training.lines import reporter
+        from palmette.training.result import reporter
 
         settings = self._settings()  # wrong parameters are reported before any file is read
         if isinstance(settings.learner, HiddenMarkov):
             given = {name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")}
             loaded("lab.hmm.learner:check_no_features")(given)
+        known = None if again is None else again.encoder
+        resources = self._resources() if known is None else known.resources
         return TrainRequest(
             Features(self.features, self.template, self.order), settings, 1 if self.order is None else self.order,
-            self._resources(), tuple(self.forbidden), resume, checkpoint, names, self.ends, reporter(progress, verbose),
-            threads, dev_share=self.dev_share, out_of_core=self.out_of_core, scratch=self.scratch, compact=compact,
-            verbose=verbose,
+            resources, tuple(self.forbidden), ends=self.ends, progress=reporter(progress, verbose),
+            dev_share=self.dev_share, out_of_core=self.out_of_core, scratch=self.scratch, verbose=verbose, again=again,
+            **options,
         )  # fmt: skip
 
     def _resources(self) -> Resources:
@@ -244,17 +241,18 @@ class Tagger(TaggerOptions, Estimator):
     def constrain(self, scheme: str = "auto") -> Tagger:
         """From now on label sequences follow a tag scheme (iob2, iobes, ...; auto: the one that the labels show), also
         those of a model that was trained without it."""
-        from palmette.structures.chain.constrain import constrained
+        from palmette.structures.chain.constraints import constrained
 
         self.model_ = constrained(self._fitted(), scheme)
         return self
 
     def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Sequence[float] | None = None) -> float:
-        """Token accuracy; sample_weight: a number per sentence that weighs its tokens."""
-        from palmette.structures.chain.gold import accuracy
+        """F1 of spans if the labels are spans, else token accuracy; `metric` decides otherwise. sample_weight: a number
+        per sentence that weighs its tokens and spans."""
+        from palmette.structures.chain.gold import main_score
 
         model = self._fitted()
-        return accuracy(model, items_of(model, X, y), sample_weight)
+        return main_score(model, items_of(model, X, y), self.metric, sample_weight)
 
     def evaluate(
         self, X: Corpus | Iterable[Any], y: Iterable[Any] | None = None, *, bias: dict[str, float] | None = None
@@ -324,19 +322,19 @@ class Tagger(TaggerOptions, Estimator):
         helpers = [tagger._fitted() for tagger in add]
         return TagRequest(spec=spec or spec_for(self._fitted(), source), helpers=helpers, **options)
 
-    # Confidences: see structures/chain/confidences.py
+    # Confidences: see structures/chain/posteriors.py
 
     def predict_marginals(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[list[dict]]:
         """For each token the confidence of every label, as sklearn-crfsuite tells it. A warning is logged, once per
         model, if these are not probabilities."""
-        from palmette.structures.chain.confidences import marginals_by_label, warn_if_uncalibrated
+        from palmette.structures.chain.posteriors import marginals_by_label, warn_if_uncalibrated
 
         warn_if_uncalibrated(self._fitted(), "predict_marginals")
         return marginals_by_label(self._fitted(), X, allowed)
 
     def predict_proba(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[np.ndarray]:
         """For each sentence the probabilities of labels f64[n, Y], in the order of `classes_`; calibrated models."""
-        from palmette.structures.chain.confidences import probabilities
+        from palmette.structures.chain.posteriors import probabilities
 
         return probabilities(self._fitted(), X, allowed, "predict_proba")
 
@@ -346,7 +344,7 @@ class Tagger(TaggerOptions, Estimator):
         """Labels and how sure they are, for each sentence: `tags`, `confidence` (of all of them together),
         `token_confidence`, and for labels of spans `span_confidence`, a list of {type, start, end, confidence}.
         `calibrated`: whether these are probabilities; if not, a warning is logged, once per model."""
-        from palmette.structures.chain.confidences import labels_with_confidence, warn_if_uncalibrated
+        from palmette.structures.chain.posteriors import labels_with_confidence, warn_if_uncalibrated
 
         warn_if_uncalibrated(self._fitted(), "predict_confidence")
         return labels_with_confidence(self._fitted(), X, allowed, decode)
@@ -354,7 +352,7 @@ class Tagger(TaggerOptions, Estimator):
     def log_confidence(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
         """log of the confidence of whole label sequences; a latent model sums over their states. Labels may be partly
         known (sets, None): then of all sequences that fit. -inf where a sequence is impossible."""
-        from palmette.structures.chain.confidences import log_confidences
+        from palmette.structures.chain.posteriors import log_confidences
 
         model = self._fitted()
         return log_confidences(model, items_of(model, X, y))
@@ -396,7 +394,7 @@ class Tagger(TaggerOptions, Estimator):
         """One sentence with its labels, to look at: notebooks draw spans as coloured marks, `print` writes a token a
         line. words: what to write for tokens that are dicts or lists of attributes. nbest: so many label sequences,
         below each other. confidence: how sure each label is. gold: the right labels, below the others."""
-        from palmette.structures.chain.show import tagged_sentence
+        from palmette.structures.chain.nbest import tagged_sentence
 
         model = self._fitted()
         return tagged_sentence(
@@ -438,7 +436,7 @@ class Tagger(TaggerOptions, Estimator):
         """Write the model file, whole or not at all."""
         model = self._fitted()
         if prune or strip:
-            from palmette.structures.chain.prune import pruned
+            from palmette.structures.chain.compact import pruned
 
             model = pruned(model, rows=prune, names=strip)
         model.save(str(path))

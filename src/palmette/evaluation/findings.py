@@ -13,7 +13,7 @@ import numpy as np
 from palmette.data.corpus import Column, Corpus
 from palmette.data.formats.spec import ANYTHING
 from palmette.data.labels.mask import partial_looks
-from palmette.display import drawn_by
+from palmette.display import html_by, printed_by
 
 KINDS = {
     "columns": "lines with more or fewer cells than the others",
@@ -87,7 +87,8 @@ class CheckResult:
         """Everything as built-in types, for JSON."""
         return {"clean": self.clean, **asdict(self)}
 
-    _repr_html_ = drawn_by("reports.notebook:check")
+    __str__ = printed_by("reports.checking:print_check")
+    _repr_html_ = html_by("reports.checking:print_check")
 
 
 class DataView(msgspec.Struct, eq=False, dict=True):

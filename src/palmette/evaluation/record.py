@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from palmette.display import drawn_by
+from palmette.display import drawn_by, printed_by
 from palmette.evaluation.tokens import Figures
 
 
@@ -71,6 +71,7 @@ class Scores(msgspec.Struct, frozen=True):
         told = [f"{k}={v:.4f}" if isinstance(v, float) else f"{k}={v}" for k, v in values if v is not None]
         return f"{type(self).__name__}({', '.join(told)})"
 
+    __str__ = printed_by("reports.tables:print_scores")
     _repr_html_ = drawn_by("reports.notebook:scores")
 
 

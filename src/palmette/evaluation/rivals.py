@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from palmette.display import drawn_by
+from palmette.display import html_by, printed_by
 from palmette.errors import DataError, counted
 from palmette.evaluation import significance as test
 from palmette.evaluation.attachment import METRICS, HasTrees, compared, score_trees, tallies
@@ -291,7 +291,8 @@ class Comparison(msgspec.Struct, frozen=True):
             "differences": msgspec.to_builtins(self.differences),
         }  # fmt: skip
 
-    _repr_html_ = drawn_by("reports.notebook:comparison")
+    __str__ = printed_by("reports.comparison:print_comparison")
+    _repr_html_ = html_by("reports.comparison:print_comparison")
 
 
 def compare(

@@ -63,8 +63,7 @@ from palmette.data.corpus import Column, bytes_of
 from palmette.errors import TemplateError
 from palmette.features.resources import Resources
 from palmette.features.wapiti import compile_regex
-from palmette.kernels.core.hashing import hash_pieces, mixed_all
-from palmette.kernels.core.table import FeatureIndex, add_all, find_all, hash_index
+from palmette.kernels.core.hashing import FeatureIndex, add_all, find_all, hash_index, hash_pieces, mixed_all
 from palmette.kernels.encode import word_atoms as kernels
 
 Atom = Callable[[str], str | None]

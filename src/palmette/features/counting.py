@@ -21,7 +21,7 @@ import numpy as np
 from palmette.data.scratch import Scratch, ScratchFile
 from palmette.errors import UsageError, counted
 from palmette.features.encode import of_sorted_keys
-from palmette.kernels.core.table import FeatureIndex, add_all, add_counts, hash_index, take_counts
+from palmette.kernels.core.hashing import FeatureIndex, add_all, add_counts, hash_index, take_counts
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import named
 

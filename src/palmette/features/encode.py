@@ -18,15 +18,14 @@ from palmette.errors import TemplateError, UsageError
 from palmette.features.atoms import Atom, TypeMemo, atom_function, hash_optional, lexicon_name
 from palmette.features.resources import Resources, match
 from palmette.features.templates import LABEL_CONTEXT, Macro, Template, TemplateSet, outside
-from palmette.kernels.core.hashing import hash_pieces
-from palmette.kernels.core.table import FeatureIndex, add_all, hash_index, renumbered, sorted_index
+from palmette.kernels.core.hashing import FeatureIndex, add_all, hash_index, hash_pieces, renumbered, sorted_index
 from palmette.kernels.encode import encode as kernels
 from palmette.kernels.encode.encode import FIRST, HERE, LAST, AttributeTexts, Program, TemplateCells, Texts, spell
 from palmette.kernels.io.columns import join_types
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import spelt
 
-# Feature indexes in their two forms (kernels/core/table.py): sorting, growing, dropping attributes.
+# Feature indexes in their two forms (kernels/core/hashing.py): sorting, growing, dropping attributes.
 
 PER_BUCKET = 4
 MOST_BITS = 31

@@ -26,7 +26,7 @@ from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.data.subset import take
-from palmette.display import drawn_by
+from palmette.display import html_by, printed_by
 from palmette.errors import PalmetteError, UsageError, counted
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation import significance as test
@@ -38,7 +38,6 @@ from palmette.options.declare import OptionError
 from palmette.options.learners import ITERATIONS, Learner
 from palmette.options.spelling import assemble, flat_options
 from palmette.reports.comparison import difference_cells, rounds_legend
-from palmette.reports.html import printed
 from palmette.reports.progress import Meter
 from palmette.reports.tables import OutputConsole, plain_table
 from palmette.structures.chain.gold import certain, gold_and_guess
@@ -179,7 +178,8 @@ class Ablation(msgspec.Struct, frozen=True):
         """Plain dicts, lists and numbers, ready for JSON."""
         return msgspec.to_builtins(self) | {"pairs": [pair.to_dict() for pair in self.pairs]}
 
-    _repr_html_ = drawn_by("lab.ablation:ablation_html")
+    __str__ = printed_by("lab.ablation:print_ablation")
+    _repr_html_ = html_by("lab.ablation:print_ablation")
 
 
 class AblationData(NamedTuple):
@@ -368,7 +368,7 @@ def use_of_dev(dev: str | None, share: float | None, gold: str) -> str:
     return f"{source} selected the pass of each training (and the estimator if it is auto); {kept}"
 
 
-def print_ablation(found: Ablation, note: str, console: Console | None = None) -> None:
+def print_ablation(found: Ablation, note: str = "", console: Console | None = None) -> None:
     """One table: mean and standard deviation over seeds, time, and significance against the first learner."""
     console = console or OutputConsole(100)
     seeds = len(found.learners[0].runs)
@@ -403,8 +403,3 @@ def print_ablation(found: Ablation, note: str, console: Console | None = None) -
 
 def _spread_text(found: Spread, scale: float) -> str:
     return f"{scale * found.mean:.2f}" + ("" if found.sd is None else f" ±{scale * found.sd:.2f}")
-
-
-def ablation_html(found: Ablation) -> str:
-    """The table in a notebook."""
-    return printed(lambda console: print_ablation(found, "", console))

@@ -13,6 +13,7 @@ for the class with its defaults: `learner="mira"` is `learner=Mira()`.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from types import NoneType, UnionType
@@ -70,6 +71,42 @@ class ConstructorSignature:
             for name, option in owner.__options__.items()
         ]
         return Signature(sorted(made, key=lambda parameter: parameter.kind))
+
+
+class Documentation:
+    """The docstring of a class with a section on its parameters, made when it is asked for: `help` and notebooks show
+    what the declarations say. `own` is what was written by hand."""
+
+    def __init__(self, own: str) -> None:
+        self.own = own
+
+    def __get__(self, instance: object, owner: type[Options]) -> str:
+        import inspect
+
+        own = inspect.cleandoc(self.own)
+        lines = [line for option in owner.__options__.values() for line in _parameter_lines(option)]
+        return "\n".join([own, "", "Parameters", "----------", *lines]) if lines else own
+
+
+def own_text(made: type) -> str:
+    """The docstring of a class without the section on parameters."""
+    found = next((vars(base)["__doc__"] for base in made.__mro__ if vars(base).get("__doc__")), "")
+    return found.own if isinstance(found, Documentation) else str(found)
+
+
+def _parameter_lines(option: Option) -> Iterator[str]:
+    """A parameter as numpydoc has it: name, type and default, and the help below."""
+    import textwrap
+
+    kinds = [kind.__name__ for kind in option.kinds() if kind not in (NoneType, object)]
+    if option.variants is not None:
+        kinds = ["str", *(variant.__name__ for variant in option.variants.values())]
+    elif isinstance(option.choices, Mapping | tuple) and kinds == ["str"]:
+        kinds = [f"{{{', '.join(map(repr, option.choices))}}}"]
+    default = [] if option.required else [f"default {option.default!r}"]
+    yield f"{option.name} : {', '.join([' or '.join(dict.fromkeys(kinds)) or 'object', *default])}"
+    text = re.sub(r"--([a-z][a-z-]*\w)", lambda flag: flag[1].replace("-", "_"), option.help)
+    yield from textwrap.wrap(text, 100, initial_indent="    ", subsequent_indent="    ")
 
 
 class _Required:
@@ -278,6 +315,7 @@ class Options:
     """Base of everything that declares options. Instances hold the values under the options' names."""
 
     __options__: ClassVar[dict[str, Option]] = {}
+    documented: ClassVar[bool] = False  # whether the docstring lists the options
     __signature__ = ConstructorSignature()
 
     def __init_subclass__(cls, **rest: Any) -> None:
@@ -290,6 +328,8 @@ class Options:
                 found[name] = value._replace(name=name, owner=cls)
                 setattr(cls, name, None if value.required else value.default)
         cls.__options__ = found
+        if cls.documented and isinstance(vars(cls).get("__doc__"), str):
+            cls.__doc__ = Documentation(str(cls.__doc__))  # type: ignore[assignment]
 
     def __init__(self, *given: Any, **named: Any) -> None:
         positional = [name for name, option in self.__options__.items() if not option.kw_only]
@@ -356,6 +396,7 @@ class Value(Options):
 
     kind: ClassVar[str] = ""  # its name among the variants
     parameter: ClassVar[str] = ""  # what estimators and functions call it: learner, search, states, spec
+    documented = True
     called: ClassVar[str] = ""  # the class that messages name, if that is another one with the same options
 
     def __init__(self, *given: Any, **named: Any) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.change import MOST_LOSS, log_loss, save_and_report
-from palmette.cli.command import Command, ForceOptions, JsonOptions, OutputOptions
+from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
 from palmette.cli.common import OF_FILES, EncodingOptions, ThreadOptions, is_model, load_tagger, names_of, text_spec
 from palmette.cli.compare import Comparing, systems_and_gold
 from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source, report_training
@@ -148,7 +148,7 @@ def show_trees(drawings: Sequence[tuple[str, DrawnTree, DrawnTree | None]], svg:
 # --- train ---------------------------------------------------------------------------------------------------
 
 
-class TrainParser(ForceOptions, JsonOptions, Command):
+class TrainParser(ConfigOptions, ForceOptions, JsonOptions, Command):
     """Train a dependency parser from a treebank."""
 
     examples = ("parser train train.conllu -o parser.palm --dev dev.conllu",)
@@ -238,9 +238,8 @@ class TrainParser(ForceOptions, JsonOptions, Command):
         with TrainingDisplay(settings.n_passes(), metric, self.quiet or self.json) as display:
             parser.fit(
                 treebank, dev=held_out, resume=None if old is None else old.model_, checkpoint=self.checkpoint,
-                threads=self.threads, progress=display,
+                threads=self.threads, progress=display, about=about,
             )  # fmt: skip
-        parser.model_.meta |= about
         if self.compact:
             report = parser.compact(held_out, threads=self.threads or available_cores(), most_loss=MOST_LOSS)
             if not (self.quiet or self.json):

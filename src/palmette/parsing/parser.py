@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from palmette.data.analysed import Candidate, Parse, ParsedSentence, SentenceTree
 from palmette.data.files import FilePath, check_apart
 from palmette.data.formats.conllu import nbest_treebank_bytes, read_treebank, stream_treebank, treebank_bytes
-from palmette.data.stream import BLOCK, Processed, process_file
+from palmette.data.stream import BLOCK, Processed
 from palmette.data.text import PLAIN, TextSpec
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, Word, treebank_from_sentences
 from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError, counted
-from palmette.estimators.base import Estimator, PerSentence
+from palmette.estimators.base import Estimator, FileUse, FitOptions, PerSentence
 from palmette.evaluation.attachment import AttachmentScores, score_trees
 from palmette.options.declare import OptionError
 from palmette.options.search import Beam
@@ -33,8 +33,7 @@ from palmette.parsing.options import ParserOptions, TreeSettings
 from palmette.parsing.serialise import load_parser
 from palmette.parsing.templates import Templates, choose_templates
 from palmette.parsing.training import check_trained_on, finished, fit_parser, parsed
-from palmette.training.lines import report_end, reporter
-from palmette.training.result import Progress
+from palmette.training.result import report_end, reporter
 
 Tree = Sequence[tuple[int, str]]  # (head, relation) per word; heads count from 1, 0 is the root
 Sentences = Treebank | Iterable[Iterable[Word]]
@@ -65,11 +64,8 @@ class Parser(ParserOptions, Estimator):
         trees: Iterable[Tree] | None = None,
         *,
         dev: Labelled | None = None,
-        resume: ParserModel | None = None,
-        checkpoint: bool = False,
-        threads: int | None = None,
-        progress: Progress | None = None,
-        verbose: bool = False,
+        about: Mapping[str, Any] | None = None,
+        **options: Unpack[FitOptions],
     ) -> Parser:
         """Learn from a treebank, or from sentences and their trees.
 
@@ -78,8 +74,11 @@ class Parser(ParserOptions, Estimator):
         dev: development data that chooses the pass: a Treebank, or a pair (sentences, trees).
         resume: the `model_` of a parser, which is trained further with its own templates; new relations are added.
         checkpoint: keep in the model what `resume` needs to continue exactly. threads: default all cores; the model is
-        the same for any number. verbose: print a line per pass."""
+        the same for any number. verbose: print a line per pass. about: how tags were made, which the model keeps."""
         settings = self._settings()
+        asked: dict[str, Any] = dict(options)
+        resume, verbose = options.get("resume"), asked.pop("verbose", False)
+        asked["progress"] = reporter(options.get("progress"), verbose)
         if resume is not None and settings.chosen_learner.kind != resume.settings.chosen_learner.kind:
             raise OptionError("learner", f"training continues with {resume.settings.chosen_learner.kind}")
         if dev is None and self.patience is not None:
@@ -87,12 +86,9 @@ class Parser(ParserOptions, Estimator):
         held_out = None if dev is None else _labelled(*dev) if isinstance(dev, tuple) else _treebank(dev)
         treebank = _labelled(sentences, trees)
         self.model_, self.outcome_ = fit_parser(
-            treebank, held_out, self._templates(treebank, held_out, resume), settings, resume=resume,
-            checkpoint=checkpoint, threads=threads, progress=reporter(progress, verbose),
-        )  # fmt: skip
+            treebank, held_out, self._templates(treebank, held_out, resume), settings, about=about, **asked
+        )
         report_end(self.outcome_, verbose)
-        if resume is not None:
-            self.model_.meta |= {name: resume.meta[name] for name in ("ignored", "tags") if name in resume.meta}
         return self
 
     def _templates(self, treebank: Treebank, dev: Treebank | None, resume: ParserModel | None) -> Templates:
@@ -219,27 +215,23 @@ class Parser(ParserOptions, Estimator):
         target: FilePath,
         *,
         beam: int | None = None,
-        threads: int = 1,
         prepare: Callable[[Treebank], Treebank] | None = None,
         fields: Iterable[str] = (),
-        spec: TextSpec = PLAIN,
-        output_encoding: str | None = None,
-        progress: Callable[[int], None] | None = None,
+        **options: Any,
     ) -> int:
         """Parse a CoNLL-U file into another, in blocks; returns the number of words. All but heads and relations is
         written as it was read. `prepare` changes a block before it is parsed (tags it, for example), and `fields` are
-        the fields that it changes. `spec`: the encoding of the source, which is that of the target unless
-        `output_encoding` is another one."""
+        the fields that it changes. `options` are those of `FileUse`: `threads`; `spec`, the encoding of the source,
+        which is that of the target unless `output_encoding` is another one; `progress`."""
         check_apart([target], [source])
-        model, width, changed = self._fitted(), self._width(beam), ("head", "deprel", *fields)
+        use, model = FileUse(**options), self._fitted()
+        width, changed = self._width(beam), ("head", "deprel", *fields)
 
         def work(treebank: Treebank) -> Processed:
             made = parsed(model, prepare(treebank) if prepare else treebank, width, self.merge)
             return Processed(treebank_bytes(made, fields=changed), (treebank.n_tokens,))
 
-        blocks = stream_treebank(source, labelled=False, block=TREES, spec=spec)
-        encoding = output_encoding or spec.encoding
-        return sum(process_file(blocks, work, target, threads=threads, progress=progress, encoding=encoding))
+        return use.write(stream_treebank(source, labelled=False, block=TREES, spec=use.spec), work, target)
 
     def nbest_file(
         self,
@@ -250,14 +242,12 @@ class Parser(ParserOptions, Estimator):
         beam: int | None = None,
         prepare: Callable[[Treebank], Treebank] | None = None,
         fields: Iterable[str] = (),
-        spec: TextSpec = PLAIN,
-        output_encoding: str | None = None,
-        progress: Callable[[int], None] | None = None,
+        **options: Any,
     ) -> int:
         """Write the n best trees of each sentence of a CoNLL-U file, with comments `# nbest` and `# score`; returns the
         number of words. The options are those of `parse_file`."""
         check_apart([target], [source])
-        changed = tuple(fields)
+        use, changed = FileUse(**options), tuple(fields)
 
         def work(treebank: Treebank) -> Processed:
             ready = prepare(treebank) if prepare else treebank
@@ -265,8 +255,7 @@ class Parser(ParserOptions, Estimator):
                 nbest_treebank_bytes(ready, self.nbest(ready, n, beam=beam), changed), (treebank.n_tokens,)
             )
 
-        blocks, encoding = stream_treebank(source, labelled=False, spec=spec), output_encoding or spec.encoding
-        return sum(process_file(blocks, work, target, progress=progress, encoding=encoding))
+        return use.write(stream_treebank(source, labelled=False, spec=use.spec), work, target)
 
     # Keeping
 

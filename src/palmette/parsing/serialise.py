@@ -8,6 +8,7 @@ work on arrays and metadata alone, which a pipeline's file holds among others.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -26,8 +27,8 @@ from palmette.parsing.kernels.weights import MOST_ACTIONS, lists_of
 from palmette.parsing.model import SHIFTING, Action, ParserModel, frozen_weights, n_actions, small_weights
 from palmette.parsing.options import TreeSettings
 from palmette.parsing.templates import Templates, compile_templates
-from palmette.structures.stored_settings import unpack_settings
-from palmette.structures.training_log import Epoch, without_times
+from palmette.structures.stored import CHECKPOINT, ModelStore
+from palmette.structures.training_log import Epoch
 
 TASK = "parse"
 
@@ -39,22 +40,26 @@ class StoredParserTemplates(msgspec.Struct, frozen=True):
     text: str
 
 
-class ParserMeta(msgspec.Struct, kw_only=True, frozen=True):
-    """Everything of a parser that is not an array. Fields are named as the keys of the file."""
+class AboutParser(msgspec.Struct, kw_only=True, frozen=True):
+    """What `ParserModel.meta` holds."""
 
-    task: str
-    templates: StoredParserTemplates
-    actions: list[tuple[int, str]]  # a move and a relation; the shift first
-    root: str  # the relation of the root, if no action has the move of one
-    # What `ParserModel.meta` holds
-    settings: dict[str, Any] = {}
     history: list[Epoch] = []
     best_pass: int | UnsetType = UNSET
     ignored: list[str] | UnsetType = UNSET  # columns that training did not see
     tags: dict[str, str] | UnsetType = UNSET  # where the tags of a column came from
 
 
-ABOUT_TRAINING = ("history", "best_pass", "ignored", "tags")
+class ParserMeta(AboutParser, kw_only=True, frozen=True):
+    """Everything of a parser that is not an array. Fields are named as the keys of the file."""
+
+    task: str
+    templates: StoredParserTemplates
+    actions: list[tuple[int, str]]  # a move and a relation; the shift first
+    root: str  # the relation of the root, if no action has the move of one
+    settings: dict[str, Any] = {}
+
+
+STORE = ModelStore(TASK, ParserMeta, AboutParser, TreeSettings)
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,6 @@ class TrainedLists:
 
 
 # Of a training that can be continued exactly
-CHECKPOINT = "checkpoint."
 CHECKPOINT_SPECS = (
     ArraySpec(f"{CHECKPOINT}clock", np.float64, (1,), low=1, high=np.inf),
     ArraySpec(f"{CHECKPOINT}action", np.int32, ("entries",), low=0, high="actions"),
@@ -184,18 +188,13 @@ def parser_parts(model: ParserModel) -> tuple[dict[str, np.ndarray], dict[str, A
     parts = {"table": model.weights.table, "entry": model.weights.entry}
     if model.is_compact:
         parts = {"small.start": small.start, "small.lists": small.lists, "small.step": small.step}
-    parts |= {f"{CHECKPOINT}{name}": array for name, array in model.checkpoint.items()}
-    meta = {
-        "task": TASK,
+    own = {
         "templates": {"name": model.templates.name, "text": model.templates.text},
         "actions": [list(action) for action in model.actions],
         "root": model.root,
-        "settings": model.settings.to_dict(),
-        **model.meta,
-        "history": without_times(model.meta.get("history", [])),
     }
-    arrays = array_specs.pack(parts, parser_specs(parts, model.settings), {"actions": model.n_actions})
-    return arrays, model_file.declared(meta, ParserMeta)
+    specs = partial(parser_specs, settings=model.settings)
+    return STORE.pack(model, own, parts, specs, {"actions": model.n_actions})
 
 
 # --- loading ------------------------------------------------------------------------------------------------
@@ -208,9 +207,7 @@ def load_parser(path: FilePath, *, copy: bool = False) -> ParserModel:
 
 def parser_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ParserModel:
     """The model of arrays and metadata as `parser_parts` gives them, all of them checked."""
-    model_file.check_task(meta, TASK, file)
-    stored = model_file.read_metadata(meta, ParserMeta, "metadata", file)
-    settings = unpack_settings(stored.settings, TreeSettings, file)
+    stored, settings = STORE.read(meta, file)
     _check_actions(stored.actions, settings, file)
     model_file.check_text([stored.root], "the relation of the root", file)
     if not isinstance(stored.ignored, UnsetType) and not set(stored.ignored) <= set(FIELDS[1:]):
@@ -223,16 +220,9 @@ def parser_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> Parser
         weights = small_weights(small, actions)
     else:
         weights = frozen_weights(found["table"], found["entry"], actions)
-    about = msgspec.to_builtins(stored)
     return ParserModel(
-        templates,
-        stored.actions,
-        stored.root,
-        weights,
-        settings,
-        {key: about[key] for key in ABOUT_TRAINING if key in about},
-        {name.removeprefix(CHECKPOINT): found[name] for name in found if name.startswith(CHECKPOINT)},
-    )
+        templates, stored.actions, stored.root, weights, settings, **STORE.training(stored, found)
+    )  # fmt: skip
 
 
 def _check_actions(actions: list[Action], settings: TreeSettings, file: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -70,6 +70,7 @@ from palmette.parsing.model import (
 )
 from palmette.parsing.options import MAVG_EVERY, TreeOptions, TreeSettings
 from palmette.parsing.projective import deprojectivised, projective_sentences, projectivised
+from palmette.parsing.serialise import AboutParser
 from palmette.parsing.templates import Templates
 from palmette.structures.training_log import Epoch
 from palmette.training.checks import warn_of_strange_trees
@@ -326,6 +327,7 @@ logger = logging.getLogger(__name__)
 # A relation of lifted arcs that is rarer loses its mark: UD English-EWT would have 136 relations instead of 51, and
 # each is two more actions to score in every state.
 LEAST = 3
+OF_TAGS = ("ignored", "tags")  # metadata that a training that is continued keeps
 
 
 def fit_parser(
@@ -338,11 +340,13 @@ def fit_parser(
     checkpoint: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> tuple[ParserModel, TrainResult]:
     """Train a parser. With development data the epoch with the best LAS is kept.
 
     resume: a model to continue from, exactly if it has a checkpoint; then `templates` are its own. checkpoint: keep
-    what an exact resumption needs. threads: None for as many as there are cores."""
+    what an exact resumption needs. threads: None for as many as there are cores. about: what is known of the tags of
+    the data, as `AboutParser` has it."""
     check_compiled("training")
     check_trained_on(treebank)
     cores, settings = threads or available_cores(), settings.with_batch_size_for(treebank.n_sentences)
@@ -372,13 +376,20 @@ def fit_parser(
     scorer = evaluate if dev is not None else None
     learning = ParserLearning(grammar, words, settings, scorer, start=start, threads=cores)
     outcome = train_epochs(learning, settings.seed, len(log.epochs) + settings.n_passes(), log)
-    meta = {"history": msgspec.to_builtins(outcome.training_log), "best_pass": outcome.best_epoch}
-    model = ParserModel(templates, actions, root, outcome.best, settings, meta)
+    model = ParserModel(templates, actions, root, outcome.best, settings, metadata(outcome, resume, about or {}))
     if checkpoint and outcome.interrupted:
         logger.info("no checkpoint is kept: training was interrupted in the middle of a pass")
     elif checkpoint:
         model.checkpoint = learning.saved()
     return model, outcome
+
+
+def metadata(outcome: TrainResult, resume: ParserModel | None, about: Mapping[str, Any]) -> dict[str, Any]:
+    """What a trained parser keeps about its training, and about tags also of the training before."""
+    before = {} if resume is None else {name: resume.meta[name] for name in OF_TAGS if name in resume.meta}
+    made = AboutParser(history=outcome.training_log, best_pass=outcome.best_epoch, **(before | dict(about)))
+    found: dict[str, Any] = msgspec.to_builtins(made)
+    return found
 
 
 def check_trained_on(treebank: Treebank) -> None:

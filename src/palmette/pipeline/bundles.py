@@ -25,7 +25,7 @@ from palmette.errors import ModelError
 from palmette.features.encode import Encoder, in_order_of_keys, kept_attributes, without_keys
 from palmette.features.resources import Resources
 from palmette.kernels.chain.forms import Active
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex
 from palmette.kernels.encode.encode import HERE
 from palmette.pipeline.kernels.bundles import (
     Bundles,
@@ -37,8 +37,8 @@ from palmette.pipeline.kernels.bundles import (
 )
 from palmette.pipeline.known_words import SHORT
 from palmette.structures.chain.data import ONES, Collected
-from palmette.structures.chain.session_rooms import PLAIN, AttributeReader, CellReader, reader_for
-from palmette.structures.stored_features import (
+from palmette.structures.chain.session import PLAIN, AttributeReader, CellReader, reader_for
+from palmette.structures.stored import (
     Count,
     StoredTemplates,
     index_specs,

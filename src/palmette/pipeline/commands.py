@@ -7,7 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from palmette.cli.command import Command, ForceOptions, JsonOptions, OutputOptions
+from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
 from palmette.cli.common import ThreadOptions, pairs, text_spec
 from palmette.cli.output import Meter, details_muted, print_json, report_rate, report_source
 from palmette.data.files import shown
@@ -44,7 +44,7 @@ class RunningOptions(ThreadOptions):
 # `palmette pipeline train`: from a treebank to a pipeline.
 
 
-class TrainPipeline(ForceOptions, JsonOptions, Command):
+class TrainPipeline(ConfigOptions, ForceOptions, JsonOptions, Command):
     """Train a pipeline from a treebank: sentences and words of plain text, tags, features, lemmas, trees. Ctrl-C and
     an error in one component keep the components that are finished."""
 

@@ -11,7 +11,6 @@ from palmette.lazy import door
 
 if TYPE_CHECKING:
     from palmette.reports.progress import TrainingDisplay
-    from palmette.reports.sentence import explanation
     from palmette.reports.svg import COLOURS, DARK, FONT, LIGHT, spread, text_of
     from palmette.reports.tables import OutputConsole, print_scores
 

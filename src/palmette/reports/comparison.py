@@ -25,7 +25,7 @@ WHERE = {
 _WORDS = 12  # of a sentence on each side of what differs
 
 
-def print_comparison(found: Comparison, gold: str, console: Console | None = None) -> None:
+def print_comparison(found: Comparison, gold: str = "gold", console: Console | None = None) -> None:
     """Scores, tests of each system against the first, scores by type, and sentences on which they differ."""
     console = console or OutputConsole(100)
     short = dict(zip([system.name for system in found.systems], letters(len(found.systems)), strict=True))

@@ -21,7 +21,7 @@ from palmette.kernels.chain.forms import FeatureWeights
 from palmette.options.chain import TAGGER_LEARNERS
 from palmette.reports.tables import OutputConsole, described, figure, not_zero, print_facts, training_fact
 from palmette.structures.chain.array_specs import PARTS
-from palmette.structures.chain.attribute_names import attribute_name, attribute_words
+from palmette.structures.chain.explain import attribute_name, attribute_words
 from palmette.structures.chain.label_context import top_contexts
 from palmette.structures.chain.lists import is_list, owners
 from palmette.structures.chain.model import ChainModel

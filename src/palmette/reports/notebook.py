@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from palmette.data.kinds import kind_of
 from palmette.errors import counted
-from palmette.evaluation.findings import CheckResult
 from palmette.evaluation.record import Scores
-from palmette.evaluation.rivals import Comparison
 from palmette.lazy import loaded
-from palmette.reports.checking import print_check
-from palmette.reports.comparison import print_comparison
-from palmette.reports.html import Html, element, facts, folded, html, page, printed, quiet, rich_table, rows_table
-from palmette.reports.sentence import explanation
+from palmette.reports.html import Html, element, facts, folded, html, page, quiet, rich_table, rows_table
 from palmette.reports.tables import part_table, training_log
 
 if TYPE_CHECKING:
@@ -28,7 +23,6 @@ MAIN = "strongest weights"
 PLAIN = "background:none;color:inherit"
 CHAIN = "reports.inspection:inspect_tagger"  # of an estimator that has no kind of its own
 TITLE = "font-style:italic;margin-top:0.4em"
-GOLD = "gold"  # how comparisons call the data that they are on
 SHOWN = 15  # contributions
 _BAR = 7.0  # em, of the largest contribution
 _FOR, _AGAINST = "rgba(31,119,180,0.55)", "rgba(214,130,20,0.55)"
@@ -93,16 +87,8 @@ def scores(found: Scores) -> str:
     return page(*parts)
 
 
-def comparison(found: Comparison) -> str:
-    return printed(lambda console: print_comparison(found, GOLD, console))
-
-
-def check(found: CheckResult) -> str:
-    return printed(lambda console: print_check(found, console))
-
-
 def explained(found: Explanation) -> str:
-    return explanation_html(explanation(found))
+    return explanation_html(found.to_dict())
 
 
 def explanation_html(record: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from palmette.structures.training_log import Epoch, unit_of
 from palmette.training.cluster import Watcher, WorkerProgress
-from palmette.training.lines import EpochLines
+from palmette.training.result import EpochLines
 
 ROWS = 16  # bars at most: those of the workers that are furthest behind
 EVERY = 10.0  # seconds between two lines

@@ -11,7 +11,6 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from palmette.data.analysed import Labelling
 from palmette.data.corpus import Corpus
 from palmette.data.formats.labelling import ConfidenceOutput, confidence_cells
 from palmette.data.formats.raw import parse_text
@@ -150,36 +149,7 @@ def _block(
     return rows
 
 
-def explanation(found: Explanation) -> dict[str, Any]:
-    """Everything that `palmette explain` tells, as plain JSON types."""
-    return {
-        "tokens": found.words,
-        "best": _candidate(found.first, found.first_states),
-        "runner_up": _candidate(found.second, found.second_states),
-        "difference": found.difference,
-        "contributions": [
-            {
-                "token": c.token + 1,
-                "word": found.words[c.token],
-                "attribute": c.attribute,
-                "name": c.name,
-                "best": c.first,
-                "runner_up": c.second,
-                "amount": c.amount,
-            }
-            for c in found.contributions
-        ],
-    }
-
-
-def _candidate(one: Labelling, states: list[str] | None) -> dict[str, Any]:
-    fields: dict[str, Any] = {"tags": one.output, "score": one.score}
-    if one.probability is not None:
-        fields["probability"] = one.probability
-    return fields if states is None else fields | {"states": states}
-
-
-def print_explanation(found: Explanation, top: int, console: Console | None = None) -> None:
+def print_explanation(found: Explanation, top: int = 15, console: Console | None = None) -> None:
     """Print an explanation: the two sequences side by side, then the largest contributions."""
     console = console or OutputConsole(100)
     first, second = found.first_states or found.first.output, found.second_states or found.second.output

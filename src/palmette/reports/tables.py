@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import io
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any
 
@@ -57,6 +59,13 @@ class OutputConsole(Console):
     def on_broken_pipe(self) -> None:
         """Rich would end the program with exit code 1; to have read enough is no error."""
         raise BrokenPipeError
+
+
+def printed_text(report: Callable[[Console], None]) -> str:
+    """What a report prints, as plain text for `print`: as wide as the terminal, or 100 columns."""
+    text = io.StringIO()
+    report(OutputConsole(shutil.get_terminal_size((100, 24)).columns, file=text))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
 def letters(n: int) -> list[str]:

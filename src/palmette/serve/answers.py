@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from palmette.data.labels.schemes import spans
 from palmette.estimators.tagger import Tagger
-from palmette.reports.sentence import explanation
 from palmette.serve.cells import corpus_of_cells
 from palmette.serve.inputs import Inputs
 from palmette.serve.limits import Limits
@@ -165,7 +164,7 @@ def full_answer(
     if request.explain:
         for sentence, tokens in zip(answer.sentences, X, strict=True):
             wanted.check()
-            sentence.explanation = explanation(tagger.explain(tokens)) if tokens else None
+            sentence.explanation = tagger.explain(tokens).to_dict() if tokens else None
     return answer
 
 

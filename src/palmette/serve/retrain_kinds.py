@@ -79,14 +79,8 @@ class TaggerAgain:
 
     def train(self, progress: Progress) -> tuple[Tagger, Main | None]:
         made, model = Tagger(**self.old.get_params(deep=False)), self.old.model_
-        if model.encoder is not None:
-            resources = model.encoder.resources
-            made._resources = lambda: resources  # type: ignore[method-assign]
         compact = MOST_LOSS if model.packed is not None else None
-        made.fit_corpus(self._corpus(), self.dev, progress=progress, compact=compact)
-        for name in ("reading", "features"):
-            if name in model.meta:
-                made.model_.meta[name] = model.meta[name]
+        made.fit_corpus(self._corpus(), self.dev, progress=progress, compact=compact, again=model)
         return made, self._score(made)
 
 
@@ -125,8 +119,7 @@ class ParserAgain:
         old = self.old.model_
         made = Parser(**self.old.get_params(deep=False))
         made._templates = lambda *given: old.templates  # type: ignore[method-assign]
-        made.fit(self._treebank(), dev=self.dev, progress=progress)
-        made.model_.meta |= self.about
+        made.fit(self._treebank(), dev=self.dev, progress=progress, about=self.about)
         if old.is_compact:
             made.compact(self.dev, most_loss=MOST_LOSS)
         return made, self._score(made)

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING
 from palmette.lazy import door
 
 if TYPE_CHECKING:
-    from palmette.structures.chain.attribute_names import attribute_words
     from palmette.structures.chain.calibrate import fit_temperature
+    from palmette.structures.chain.compact import pruned
     from palmette.structures.chain.constraints import settle_scheme
     from palmette.structures.chain.data import Collected, allow_table, encode_corpus
-    from palmette.structures.chain.explain import Explanation, explain
+    from palmette.structures.chain.explain import Explanation, attribute_words, explain
     from palmette.structures.chain.files import TagRequest, spec_for
     from palmette.structures.chain.gold import gold_and_guess, unseen
     from palmette.structures.chain.label_context import estimated_contexts
     from palmette.structures.chain.lists import as_lists, fixed, growing, is_list
     from palmette.structures.chain.model import ChainModel
     from palmette.structures.chain.posteriors import are_probabilities, confidence_of, named
-    from palmette.structures.chain.prune import pruned
     from palmette.structures.chain.python_data import corpus_of, items_of
     from palmette.structures.chain.search import BeamSearch
     from palmette.structures.chain.separation import longest_features, mistakes_bound, separation
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
         restart_from_average,
         with_state,
     )
-    from palmette.structures.stored_features import Names
+    from palmette.structures.stored import Names
     from palmette.structures.training_log import Epoch, without_times
 
 __getattr__, __dir__ = door(__name__)

@@ -10,19 +10,15 @@ from typing import TYPE_CHECKING
 from palmette.lazy import door
 
 if TYPE_CHECKING:
-    from palmette.training.chain.costs import chunks_for
-    from palmette.training.chain.descent import DescentLearning
-    from palmette.training.chain.exact import Averaging, PathLearning
     from palmette.training.chain.fit import prepared
+    from palmette.training.chain.learning import Averaging, DescentLearning, PathLearning, chunks_for
     from palmette.training.chain.objective import ChainObjective
     from palmette.training.chain.request import TrainRequest
     from palmette.training.cluster import WorkerProgress
     from palmette.training.interrupt import Interrupt, interruptible, stop_on_sigterm
     from palmette.training.lbfgs import minimise
     from palmette.training.result import EpochLog, TrainResult
-    from palmette.training.slices import Monitor, Slices
-    from palmette.training.team import ThreadTeam
-    from palmette.training.trainer import Counts, Learning, shuffled, train_epochs
-    from palmette.training.workers import Workers
+    from palmette.training.team import ThreadTeam, Workers
+    from palmette.training.trainer import Counts, Learning, Monitor, Slices, shuffled, train_epochs
 
 __getattr__, __dir__ = door(__name__)

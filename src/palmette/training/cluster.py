@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from palmette.errors import counted
 from palmette.training.interrupt import Interrupt
-from palmette.training.slices import Monitor
+from palmette.training.trainer import Monitor
 
 logger = logging.getLogger(__name__)
 PAUSE = 0.1  # seconds between two looks at the progress of workers

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.errors import UsageError, counted
-from palmette.kernels.core.aligned import aligned_zeros
-from palmette.kernels.lbfgs.vectors import LINE, Place, absorb, combine, measure, move, n_blocks, squares, survey
-from palmette.training.workers import Workers
+from palmette.kernels.core.types import aligned_zeros
+from palmette.kernels.learning.lbfgs import LINE, Place, absorb, combine, measure, move, n_blocks, squares, survey
+from palmette.training.team import Workers
 
 FEWEST = 32  # blocks that are worth a thread
 
@@ -57,7 +57,7 @@ class History:
     """Up to `memory` pairs: the moves `s` of the point and the changes `y` of the gradient of the smooth part.
 
     Slot k is the rows 2k (s) and 2k+1 (y). The rows of the open slot hold the trial and its gradient during a search;
-    the pass that makes the trial the point turns them into the pair (see `kernels/lbfgs/vectors.py`).
+    the pass that makes the trial the point turns them into the pair (see `kernels/learning/lbfgs.py`).
     """
 
     def __init__(self, memory: int, n: int) -> None:

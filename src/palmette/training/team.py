@@ -14,11 +14,12 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import starmap
 from typing import Any
 
 from palmette.errors import counted
-from palmette.kernels.core.compile import MODE, PYTHON, prepared
+from palmette.kernels.core.compile import MODE, PYTHON
 from palmette.kernels.core.team import Team, break_up, make_team
 
 logger = logging.getLogger(__name__)
@@ -49,7 +50,8 @@ class ThreadTeam:
             members = make_team(1)
         else:
             members = self.members
-        calls = [(member, prepared(kernel, *arguments(member))) for member in members]
+        prepare = getattr(kernel, "prepare", None) or partial(partial, kernel)  # uncompiled ones have no own way
+        calls = list(zip(members, starmap(prepare, map(arguments, members)), strict=True))
         begun, used = time.perf_counter(), time.process_time()
         others = [self._pool.submit(_guarded, *call) for call in calls[1:]] if len(calls) > 1 else []
         try:
@@ -76,3 +78,22 @@ def _guarded(member: Team, call: Callable[[], None]) -> None:
     except BaseException:
         break_up(member)
         raise
+
+
+# Pieces of work on threads; their results come in the order of the pieces.
+
+
+class Workers:
+    """Threads that are started at the first work and kept. Kernels release the lock of the interpreter."""
+
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = max(1, threads)
+        self._pool: ThreadPoolExecutor | None = None
+
+    def each(self, work: Callable[[int], Any], n: int) -> list[Any]:
+        """work(0), ..., work(n - 1)."""
+        if self.threads == 1 or n <= 1:
+            return [work(k) for k in range(n)]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads)
+        return list(self._pool.map(work, range(n)))

@@ -16,7 +16,6 @@ from rich.table import Table
 from palmette.errors import counted
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import as_flags
-from palmette.reports.html import printed
 from palmette.reports.tables import OutputConsole, percent, plain_table
 from palmette.structures.training_log import Epoch, unit_of
 from palmette.tuning.search import best_of, highest
@@ -138,8 +137,3 @@ def _name(found: TuneResult) -> str:
 def _amount(trial: Trial) -> str:
     share = "" if trial.level.share == 1.0 else f" of {100 * trial.level.share:.0f}% of the sentences"
     return f"{counted(trial.passes, 'pass', 'passes')}{share}"
-
-
-def tuning_html(found: TuneResult) -> str:
-    """The table in a notebook."""
-    return printed(lambda console: print_tuning(found, console))

@@ -19,7 +19,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.schemes import are_chunk_labels
 from palmette.data.subset import split
-from palmette.display import drawn_by
+from palmette.display import html_by, printed_by
 from palmette.errors import PalmetteError, UsageError
 from palmette.estimators.tagger import Tagger
 from palmette.lazy import loaded
@@ -65,7 +65,8 @@ class TuneResult(msgspec.Struct, frozen=True):
         """A new tagger with the best parameters, not trained yet."""
         return Tagger(**self.best_params)
 
-    _repr_html_ = drawn_by("tuning.report:tuning_html")
+    __str__ = printed_by("tuning.report:print_tuning")
+    _repr_html_ = html_by("tuning.report:print_tuning")
 
 
 class _Silent:

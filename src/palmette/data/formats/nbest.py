@@ -24,7 +24,7 @@ from palmette.data.formats.jsonl import TAGS
 from palmette.data.formats.labelling import SCORE, RowTexts, check_labels
 from palmette.data.formats.registry import load_format
 from palmette.errors import UsageError
-from palmette.kernels.io.lists import NEWLINE, Listed, ListTexts, paste_blocks, paste_columns
+from palmette.kernels.io.columns import NEWLINE, Listed, ListTexts, paste_blocks, paste_columns
 
 NBEST, PROBABILITY = "nbest", "probability"
 NOTHING = "_"  # in place of the label of a candidate that does not exist

@@ -20,8 +20,7 @@ from numba.core import cgutils
 from numba.core.compiler_lock import global_compiler_lock
 
 from palmette.kernels.core.jit import PART, compiler_type, compiler_types
-from palmette.kernels.core.signature import BOOL, FLOAT, Signature, StructType, signature_of
-from palmette.kernels.core.types import ArrayType
+from palmette.kernels.core.types import BOOL, FLOAT, ArrayType, Signature, StructType, signature_of
 
 WORD = ir.IntType(64)
 

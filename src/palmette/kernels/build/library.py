@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 from palmette.kernels.build import cache as objects
 from palmette.kernels.build.link import find_linker, link
 from palmette.kernels.core.native import ABI, SUFFIX, processor_flags
-from palmette.kernels.core.signature import signature_hash, signature_of
 from palmette.kernels.core.sources import FOLDER, PACKAGE, all_sources_hash, source_hash
+from palmette.kernels.core.types import signature_hash, signature_of
 from palmette.kernels.registry import KERNELS, find_kernel, module_of
 
 NATIVE = "native"

@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, longest_of
-from palmette.kernels.chain.lists import is_growing, places_needed
-from palmette.kernels.chain.ngrams import all_agree
+from palmette.kernels.chain.weights import all_agree, is_growing, places_needed
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.team import Share, Team, longest_first
 from palmette.kernels.core.types import F64, F64_2D, I32_3D, I64, struct
 
 # What was found for a sentence: nothing to learn, an update, no allowed path that agrees with its labels
 RIGHT, UPDATE, NO_PATH = 0, 1, 2
-# Places in the counts of a call: the clock; examples done, updates, wrong tokens, sentences without an allowed path; of
-# beams updates that were no violation and the sum of the relative positions of their cuts; the sum of the objective
+# Places in the counts of a call: the clock; examples done, updates, wrong tokens, sentences without an allowed path;
+# of beams updates that were no violation and the sum of the relative positions of their cuts; the sum of the
+# objective
 CLOCK, DONE, UPDATES, WRONG, INFEASIBLE, BAD, CUTS, OBJECTIVE, N_COUNTS = range(9)
 
 
@@ -35,6 +35,14 @@ class Batch(NamedTuple):
     outcome: I64  # [B]  RIGHT, UPDATE or NO_PATH
     missed: I64  # [B]  wrong tokens
     objective: F64  # [B]  of likelihoods; of beams: whether the update was no violation
+
+
+class Example(NamedTuple):
+    """A sentence whose update is to be found."""
+
+    sentence: np.int64  # in the corpus
+    place: np.int64  # in the batch
+    clock: float
 
 
 def make_batch(size: int, x: Data, K: int = 1) -> Batch:
@@ -92,13 +100,10 @@ def update_lacks_rows(m: Chain, x: Data, s: int, paths: np.ndarray) -> bool:
     lo, same = x.offset[s], 3  # tokens up to this one at which all paths agree
     w, f = m.weights, x.features
     for i in range(x.offset[s + 1] - lo):
-        k, same = lo + i, same + 1 if all_agree(paths, i, 1) else 0
-        if same == 0 and lacks_rows(w[0], f[0], k, k + 1):
-            return True
-        if same <= 1 <= min(i, m.order) and lacks_rows(w[1], f[1], k, k + 1):
-            return True
-        if same <= 2 <= min(i, m.order) and lacks_rows(w[2], f[2], k, k + 1):
-            return True
+        same = same + 1 if all_agree(paths, i, 1) else 0
+        for k in range(same, min(i, m.order) + 1):
+            if lacks_rows(w[k], f[k], lo + i, lo + i + 1):
+                return True
     return False
 
 

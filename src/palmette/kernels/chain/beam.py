@@ -15,7 +15,7 @@ Gold is also scored separately, by the same sums in the same order: its score is
 as long as it is in the beam, both scores are equal to the last bit.
 
 If labels have several states, prefixes consist of states. Templates that read earlier labels read labels, so that only
-the last `order` states and the labels before them matter for recombination. What gold is then: see forced.py.
+the last `order` states and the labels before them matter for recombination. What gold is then: see `force_gold`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, StateLayout, Trellis, longest_of, no_skips
-from palmette.kernels.chain.label_context import LabelContextWeights, key_of, read_labels, see_path
-from palmette.kernels.chain.lists import lower_place
-from palmette.kernels.chain.ngrams import block_and_cell, layout_of
-from palmette.kernels.chain.right_prefixes import RightPrefixes, keep_right, make_right_prefixes, mark_right
-from palmette.kernels.core.aligned import aligned_zeros
-from palmette.kernels.core.compile import inline, part
-from palmette.kernels.core.table import find
-from palmette.kernels.core.types import F32, F64, F64_2D, I32, I32_2D, I64, struct
+from palmette.kernels.chain.forms import (
+    Active,
+    Chain,
+    Data,
+    FeatureWeights,
+    LabelContextWeights,
+    StateLayout,
+    Trellis,
+    longest_of,
+    no_skips,
+)
+from palmette.kernels.chain.label_context import key_of, read_labels, see_path
+from palmette.kernels.chain.score import restrict, score_states
+from palmette.kernels.chain.weights import block_and_cell, layout_of, lower_place
+from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.hashing import find
+from palmette.kernels.core.types import F32, F64, F64_2D, I32, I32_2D, I64, Bool_2D, aligned_zeros, struct
 
 PLAIN_REACH = 2  # labels that pairs and triples read
 SEPARATE = -1
@@ -281,7 +289,7 @@ def search(
 
     Returns (steps taken, steps after which gold was first missing or 0, index of gold in the last beam or -1).
     gold: labels i32[n], or of size 0 if there is none; `stop`: end the search when gold is missing. If labels have
-    several states, the index is that of the best prefix with gold's labels, and `r.gold` is left to forced.py."""
+    several states, the index is that of the best prefix with gold's labels, and `r.gold` is left to `force_gold`."""
     m, x = w.chain, d.data
     lo, ends = x.offset[s], r.ends
     n = x.offset[s + 1] - lo
@@ -359,3 +367,127 @@ def is_allowed(m: Chain, path: np.ndarray, n: int) -> bool:
             if m.forbid[path[i - 1], path[i]] == -np.inf:
                 return False
     return True
+
+
+# --- prefixes with the labels of gold --------------------------------------------------------------------------
+# Which prefixes of a beam have gold's labels, for chains whose labels have several states.
+#
+# Gold is then a set of paths of states. It is in the beam as long as some prefix there has its labels. Besides, the
+# best prefix with gold's labels that the beam makes at each step is kept, whether it stays or is pruned: its score is
+# never above the best prefix of its step, and there is one up to the step after which gold has left the beam.
+
+
+class RightPrefixes(NamedTuple):
+    """Prefixes with gold's labels. The index is the number of steps; of size 0 if states are labels."""
+
+    right: Bool_2D  # [n+1, B]  whether a prefix of the beam has gold's labels
+    score: F64  # [n+1]         of the best one that was made at this step; -inf: none was
+    state: I32  # [n+1]         its last state
+    back: I32  # [n+1]          the prefix that it extends, in the beam of the previous step
+
+
+def make_right_prefixes(n: int, B: int) -> RightPrefixes:
+    """For sentences of up to n tokens; n = -1: states are labels."""
+    return RightPrefixes(
+        np.zeros((n + 1, B), np.bool_), np.empty(n + 1), np.empty(n + 1, np.int32), np.empty(n + 1, np.int32)
+    )
+
+
+@inline
+def mark_right(
+    right: np.ndarray, i: int, label: np.ndarray, back: np.ndarray, found: int, label_of: np.ndarray, gold: int
+) -> int:
+    """Mark which of the `found` prefixes after i + 1 steps have gold's labels. Returns the first; -1: none has."""
+    first = -1
+    for k in range(found - 1, -1, -1):
+        right[i + 1, k] = right[i, back[k]] and label_of[label[k]] == gold
+        if right[i + 1, k]:
+            first = k
+    return first
+
+
+@inline
+def keep_right(p: RightPrefixes, i: int, b: int, base: float, row: np.ndarray, label_of: np.ndarray, gold: int) -> None:
+    """Keep the best extension of prefix b, which has gold's labels, by a state of gold's label at token i."""
+    score, state, back = p.score, p.state, p.back
+    for h in range(label_of.size):
+        if label_of[h] == gold and base + row[h] > score[i + 1]:
+            score[i + 1], state[i + 1], back[i + 1] = base + row[h], h, b
+
+
+# --- forced decoding -------------------------------------------------------------------------------------------
+# Gold under a beam, if labels have several states. A second beam search, of the same width and with the same weights,
+# is restricted to the states of gold's labels. Gold after i steps is
+#
+# - the best prefix of forced decoding, if it scores at least as much as the right prefixes of the beam, and at most
+# as
+#   much as the best prefix of the beam;
+# - else the best prefix with gold's labels that the beam has made at this step, as long as there is one;
+# - else, once gold has left the beam, the best prefix of forced decoding.
+#
+# The second case covers what the beam has lost on the way: forced decoding may find a prefix that outscores the whole
+# beam because its beginning was pruned there. Against this one an update would fix no violation; against the prefix
+# that the beam made and then pruned it does. So after a wrong guess there always is a violation: the step after which
+# gold left the beam, or the end. If a label has one state, gold is the one path of its labels, as in beam.py; if the
+# beam is as wide as the space, gold is the best path of states with gold's labels, as in the exact latent perceptron.
+
+
+@inline
+def _made_by_beam(r: Beam, forced: Beam, fell: int, i: int) -> bool:
+    """Whether gold after i steps is the right prefix that the beam has made, not that of forced decoding."""
+    if fell > 0 and i > fell:
+        return False
+    return not r.own.score[i] <= forced.best[i] <= r.best[i]
+
+
+@part
+def force_gold(
+    T: Trellis, r: Beam, forced: Beam, w: BeamWeights, d: BeamData, s: int, start: int, reached: int, fell: int
+) -> bool:
+    """Fill `r.gold` from `start` to `reached` steps. False: no path of gold's labels is allowed. Overwrites T.U."""
+    x = d.data
+    lo = x.offset[s]
+    n = x.offset[s + 1] - lo
+    restrict(T, w.chain, x, lo, n)
+    steps, _, _ = search(T, forced, w, d, s, start, np.zeros(0, np.int32), False)
+    if steps < n:
+        return False
+    for i in range(start + 1, reached + 1):
+        r.gold[i] = r.own.score[i] if _made_by_beam(r, forced, fell, i) else forced.best[i]
+    return True
+
+
+@part
+def trace_gold(r: Beam, forced: Beam, fell: int, steps: int, path: np.ndarray) -> None:
+    """Write the states of gold after `steps` steps to path."""
+    if _made_by_beam(r, forced, fell, steps):
+        trace(r, steps - 1, r.own.back[steps], path)
+        path[steps - 1] = r.own.state[steps]
+    else:
+        trace(forced, steps, 0, path)
+
+
+# --- tagging ---------------------------------------------------------------------------------------------------
+
+
+@kernel
+def decode_beam(
+    w: BeamWeights, d: BeamData, workspace: BeamWorkspace, out: I32_2D, scores: F64_2D, found: I64,
+    restricted: bool,
+) -> None:  # fmt: skip
+    """Write the best label sequences of each sentence, at most K and at most the size of the last beam: labels to out
+    i32[K, N], scores to scores f64[S, K], their number to found i64[S]."""
+    m, x = w.chain, d.data
+    T, r = workspace
+    nothing = np.zeros(0, np.int32)
+    for s in range(x.offset.size - 1):
+        lo = x.offset[s]
+        n = x.offset[s + 1] - lo
+        score_states(T, m, x.features[0], lo, n)
+        if restricted:
+            restrict(T, m, x, lo, n)
+        reached, _, _ = search(T, r, w, d, s, 0, nothing, False)
+        found[s] = min(out.shape[0], r.size[n]) if reached == n else 0
+        for k in range(found[s]):
+            trace(r, n, k, out[k, lo : lo + n])
+            scores[s, k] = r.score[n, k]

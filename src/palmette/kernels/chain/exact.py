@@ -13,7 +13,7 @@ a given end is known without search. A path is stored as the token where it bran
 last token to the first; before that token it is the best one. When it is popped from the queue, every other choice at
 every token before that one becomes a candidate with its exact score. No path is listed twice, and the first one is that
 of Viterbi. At most `cap` paths are popped, so a queue of the best `cap` candidates is enough: memory is O(cap + n).
-(astar.py uses the same method for short lists. Here thousands may be popped: the sorted list is replaced by a heap, and
+(kbest.py uses the same method for short lists. Here thousands may be popped: the sorted list is replaced by a heap, and
 paths are reconstructed instead of stored.)
 
 Label sequences are identified by a 64-bit hash. If two have the same, the second counts as not listed, and its
@@ -26,13 +26,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.choices import choices_at
 from palmette.kernels.chain.forms import Chain, Data, Trellis
-from palmette.kernels.chain.forward import Sums, log_partition, make_sum_workspace, scored
+from palmette.kernels.chain.forward_backward import Sums, log_partition, make_sum_workspace, scored
+from palmette.kernels.chain.kbest import choices_at
 from palmette.kernels.chain.max_recursion import best_scores
+from palmette.kernels.chain.viterbi import first_best, sift_down
 from palmette.kernels.core.compile import inline, kernel, part
-from palmette.kernels.core.hashing import mixed
-from palmette.kernels.core.table import ABSENT, find_or_add
+from palmette.kernels.core.hashing import ABSENT, find_or_add, mixed
 from palmette.kernels.core.types import F32_2D, F64, F64_3D, I32, I64, U64, Bool, struct
 
 NEAR = 1e-9  # log probabilities that differ by less are a tie
@@ -109,27 +109,14 @@ def make_exact_workspace(m: Chain, x: Data, cap: int) -> ExactWorkspace:
 # --- the queue ----------------------------------------------------------------------------------------------
 
 
-@inline
-def _sift_down(score: np.ndarray, order: np.ndarray, at: int, size: int) -> None:
-    """Move order[at] down a heap with the largest score on top."""
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        if child + 1 < size and score[order[child + 1]] > score[order[child]]:
-            child += 1
-        if score[order[child]] <= score[order[at]]:
-            return
-        order[at], order[child] = order[child], order[at]
-        at = child
-
-
 @part
 def _sort_by(score: np.ndarray, order: np.ndarray) -> None:
     """Sort the numbers in `order` by rising score (heapsort)."""
     for at in range(order.size // 2 - 1, -1, -1):
-        _sift_down(score, order, at, order.size)
+        sift_down(score, order, at, order.size)
     for size in range(order.size - 1, 0, -1):
         order[0], order[size] = order[size], order[0]
-        _sift_down(score, order, 0, size)
+        sift_down(score, order, 0, size)
 
 
 @part
@@ -218,10 +205,7 @@ def take_best(T: Trellis, m: Chain, n: int, r: Workspace, q: Queue, count: int) 
         choices_at(U, E, S, D, order, H, j, path, choice)
         best = r.forced[j]
         if best == ABSENT:
-            best = 0
-            for h in range(1, H):
-                if choice[h] > choice[best]:
-                    best = h
+            best = first_best(choice, H)
         path[j] = best
         if j < first:
             for h in range(H):

@@ -11,8 +11,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.core.aligned import aligned_zeros
-from palmette.kernels.core.types import F32, F32_2D, F32_3D, F32_4D, F64_2D, I32, I64, Bool, Bool_2D, struct
+from palmette.kernels.core.types import (
+    F32,
+    F32_2D,
+    F32_3D,
+    F32_4D,
+    F64_2D,
+    I32,
+    I64,
+    U64,
+    Bool,
+    Bool_2D,
+    aligned_zeros,
+    struct,
+)
 
 MANY_STATES = 128  # from so many on search skips pairs of states
 FEW = 8  # states that follow at most this part of all states have lists of them
@@ -36,7 +48,7 @@ class FeatureWeights(NamedTuple):
     """Weights of attributes for one arity. Dense: attribute a owns the row slot[a]; row 0 stays zero and is shared by
     all attributes without weights. Lists: a owns slot[a] places from first[a] on, each for one combination of labels
     (numbered (f * Y + g) * Y + h): a block of all states of these labels. Fixed lists (of seen combinations) follow one
-    another and end at first[A]; lists that grow (lists.py) have no first[A]."""
+    another and end at first[A]; lists that grow (weights.py) have no first[A]."""
 
     slot: I32  # [A]
     used: I64  # [1]     allocated rows, row 0 included, or allocated places of lists that grow
@@ -67,7 +79,7 @@ class Chain(NamedTuple):
     sizes: I32  # [H / states_per_label]  states that each label really has
     tied_update: float  # fraction of an update that all states of the labels get
     learns: tuple[bool, bool, bool]  # whether transition weights are learnt
-    local: bool  # scores are normalised token by token (maxent); see local.py
+    local: bool  # scores are normalised token by token (maxent); see score.py
     forbid: F32_2D  # [H, W]  0 or -inf, (previous, current)
     first: F32  # [W]      0 or -inf, plus the label bias; see `bias`
     last: F32  # [W]       0 or -inf
@@ -118,7 +130,7 @@ class Gather(NamedTuple):
 
 
 class Skips(NamedTuple):
-    """What search needs to skip pairs of states; of size 0: it looks at all of them. See skipping.py."""
+    """What search needs to skip pairs of states; of size 0: it looks at all of them. See viterbi.py."""
 
     top: F32  # [H]  the largest edge from a state
     few: Bool  # [H]  states that may follow only few others: those in `previous`
@@ -200,3 +212,28 @@ def no_weights(n_attributes: int = 0) -> FeatureWeights:
 
 def no_active() -> Active:
     return Active(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
+
+
+def no_contexts(W: int) -> LabelContextWeights:
+    """Empty weights, for chains without templates that read earlier labels."""
+    i32, i64, u64 = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.uint64)
+    return LabelContextWeights(
+        i32, np.zeros(1, np.int64), i32, u64, i32, np.zeros(1, np.int64), i32, i64,
+        np.zeros((0, W), np.float32), np.zeros((0, W)), np.zeros((0, W), np.float32),
+    )  # fmt: skip
+
+
+class LabelContextWeights(NamedTuple):
+    """Rows for pairs of an attribute and a code of labels. T templates, A attributes."""
+
+    template: I32  # [A]     of an attribute
+    first: I64  # [T+1]
+    back: I32  # []          the labels that template t reads, first[t]..first[t+1]: 1 is the one before
+    keys: U64  # [size]      a table of rows, see core/hashing.py
+    numbers: I32  # [size]
+    used: I64  # [1]         allocated rows
+    owner: I32  # [R]        the attribute of a row
+    code: I64  # [R]         the labels of a row
+    w: F32_2D  # [R, W]
+    a: F64_2D  # [R, W]         as in FeatureWeights; of no rows when tagging
+    state: F32_2D  # [R, W]     as in FeatureWeights; f32[0, 0] unless a learner keeps it

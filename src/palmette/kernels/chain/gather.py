@@ -12,8 +12,9 @@ import numpy as np
 from palmette.kernels.chain.forms import Active, Chain, FeatureWeights
 from palmette.kernels.chain.score import gather_for
 from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.prefetch import fetch_row
 from palmette.kernels.core.types import F32, F32_2D, I32, I64, struct
-from palmette.kernels.core.vector import add_run, fetch_early
+from palmette.kernels.core.vector import add_run
 from palmette.kernels.core.vector_sums import sum_listed
 
 AHEAD = 16  # tables that are prefetched: they are scattered over the memory
@@ -137,13 +138,13 @@ def _gather_ones(out: Target, c: Columns, W: int, of: Active, M: np.ndarray, fir
             continue
         now = min(k + AHEAD, end)
         while asked < min(now + AHEAD, stop):
-            fetch_early(M, np.int64(tokens[asked]))
+            fetch_row(M, np.int64(tokens[asked]))
             asked += 1
         sum_listed(sums, np.int64(0), zeros, 0.0, M, tokens, k, now)
         while now < end:
             k, now = now, min(now + AHEAD, end)
             while asked < min(now + AHEAD, stop):
-                fetch_early(M, np.int64(tokens[asked]))
+                fetch_row(M, np.int64(tokens[asked]))
                 asked += 1
             sum_listed(sums, np.int64(0), sums, 1.0, M, tokens, k, now)
         _finish_row(out, c, a, total, W)

@@ -8,37 +8,18 @@ without a row all weights are 0.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from palmette.kernels.chain.differences import Differences, entry_of
-from palmette.kernels.chain.forms import Active, Chain
-from palmette.kernels.chain.ngrams import layout_of
-from palmette.kernels.chain.update import add_tied_dense
+from palmette.kernels.chain.forms import Active, Chain, LabelContextWeights
+from palmette.kernels.chain.update import WeightedPaths, add_tied_dense
+from palmette.kernels.chain.weights import all_agree, layout_of
 from palmette.kernels.core.compile import inline, kernel, part
-from palmette.kernels.core.hashing import BASE, mixed
-from palmette.kernels.core.table import ABSENT, find, find_or_add
-from palmette.kernels.core.types import F32_2D, F64_2D, I32, I64, U64
+from palmette.kernels.core.hashing import ABSENT, BASE, find, find_or_add, mixed
+from palmette.kernels.core.types import I32, I64, U64
 
 LABEL_BITS = 15  # of a label in a code of up to four; 0 is the start of the sentence
 SPREAD = np.uint64(0xD6E8FEB86659FD93)
-
-
-class LabelContextWeights(NamedTuple):
-    """Rows for pairs of an attribute and a code of labels. T templates, A attributes."""
-
-    template: I32  # [A]     of an attribute
-    first: I64  # [T+1]
-    back: I32  # []          the labels that template t reads, first[t]..first[t+1]: 1 is the one before
-    keys: U64  # [size]      a table of rows, see kernels/core/table.py
-    numbers: I32  # [size]
-    used: I64  # [1]         allocated rows
-    owner: I32  # [R]        the attribute of a row
-    code: I64  # [R]         the labels of a row
-    w: F32_2D  # [R, W]
-    a: F64_2D  # [R, W]         as in FeatureWeights; of no rows when tagging
-    state: F32_2D  # [R, W]     as in FeatureWeights; f32[0, 0] unless a learner keeps it
 
 
 @inline
@@ -79,16 +60,6 @@ def see_path(path: np.ndarray, i: int, window: np.ndarray) -> None:
         window[k] = path[i - 1 - k] if i - 1 - k >= 0 else -1
 
 
-@inline
-def _agree(paths: np.ndarray, i: int, reach: int) -> bool:
-    """Whether all paths have the same labels from i - reach to i."""
-    for t in range(max(0, i - reach), i + 1):
-        for k in range(1, paths.shape[0]):
-            if paths[k, t] != paths[0, t]:
-                return False
-    return True
-
-
 @part
 def _sum_codes(ends: np.ndarray, codes: np.ndarray, factors: np.ndarray, k: int) -> float:
     """The factors of all paths with the code and the last state (or label) of path k; 0 if an earlier path has them
@@ -114,19 +85,19 @@ def row_for(p: LabelContextWeights, attribute: int, code: int) -> int:
 
 @part
 def add_weighted_contexts(
-    m: Chain, p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, factors: np.ndarray,
-    nothing: float, c: float,
-) -> None:  # fmt: skip
-    """The part of `add_weighted_prefixes` (see blend.py) of templates that read earlier labels. The rows must be
-    allocated (`has_capacity`)."""
+    m: Chain, p: LabelContextWeights, y: Active, lo: int, by: WeightedPaths, nothing: float
+) -> None:
+    """The part of `add_weighted_paths` (update.py) of templates that read earlier labels. The rows must be allocated
+    (`has_capacity`)."""
     if y.ptr.size == 0:
         return
+    paths, factors, length, c = by
     template, first, back, label_of, q = p.template, p.first, p.back, m.label_of, layout_of(m)
     w, a, ptr, att = p.w, p.a, y.ptr, y.att
     reach, K = reach_of(p), factors.size
     windows, codes, labels = np.empty((K, reach), np.int32), np.empty(K, np.int64), np.empty(K, np.int32)
-    for i in range(at):
-        if _agree(paths, i, reach):
+    for i in range(length):
+        if all_agree(paths, i, min(reach, i) + 1):
             continue
         for k in range(K):
             see_path(paths[k], i, windows[k])
@@ -158,14 +129,14 @@ def add_context_differences(
     m: Chain, p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, d: Differences, adaptive: bool
 ) -> None:
     """The part of `add_differences` (see differences.py) of templates that read earlier labels. adaptive: keys name the
-    rows of weights, which are allocated here (see adaptive.py)."""
+    rows of weights, which are allocated here (see differences.py)."""
     if y.ptr.size == 0:
         return
     reach, K, label_of, has_ties = reach_of(p), paths.shape[0], m.label_of, m.tied_update > 0.0
     keys, values, used, count = d.keys, d.values, d.used, d.n_used
     windows = np.empty((K, reach), np.int32)
     for i in range(at):
-        if _agree(paths, i, reach):
+        if all_agree(paths, i, min(reach, i) + 1):
             continue
         for k in range(K):
             see_path(paths[k], i, windows[k])

@@ -1,7 +1,7 @@
-"""Posteriors: of a label at a token, and of a span at a place.
+"""Posteriors: of a label at a token, and of a span at a place; and tagging by the labels with the largest ones.
 
 A posterior is the sum of exp(score) over some paths divided by the sum over all of them. That of a label at a token is
-the sum over its states of the marginals of marginals.py. That of a span is exact too. A path has the span if
+the sum over its states of the marginals of forward_backward.py. That of a span is exact too. A path has the span if
 
     enter[y, z]   holds for the labels of the token before its first one and of its first one: a span begins,
     within[y, z]  for all adjacent labels inside: none begins or ends,
@@ -22,10 +22,58 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data, Trellis
-from palmette.kernels.chain.forward import Sums, SumWorkspace, make_sum_workspace, scored
-from palmette.kernels.chain.marginals import marginals, pair_marginals, total_of, triple_marginals
+from palmette.kernels.chain.forward_backward import (
+    Sums,
+    SumWorkspace,
+    make_sum_workspace,
+    marginals,
+    pair_marginals,
+    scored,
+    total_of,
+    triple_marginals,
+)
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.types import F64, F64_2D, F64_3D, I32, I64, Bool_2D, struct
+
+TIE = 1e-12  # labels whose probabilities differ by rounding are equally good
+
+
+@inline
+def _sum_states(p: np.ndarray, label_of: np.ndarray, of_label: np.ndarray) -> None:
+    """of_label[y] = the sum over the states of label y"""
+    for y in range(of_label.size):
+        of_label[y] = 0.0
+    for h in range(label_of.size):
+        of_label[label_of[h]] += p[h]
+
+
+@part
+def most_probable_label(p: np.ndarray, label_of: np.ndarray, of_label: np.ndarray) -> int:
+    """The label with the largest sum of its states' probabilities, which are summed in of_label."""
+    _sum_states(p, label_of, of_label)
+    best = 0
+    for y in range(1, of_label.size):
+        if of_label[y] > of_label[best] * (1.0 + TIE):
+            best = y
+    return best
+
+
+@kernel
+def decode_marginal(
+    m: Chain, x: Data, workspace: SumWorkspace, out: I32, confidence: F64, log_z: F64,
+    restricted: bool,
+) -> None:  # fmt: skip
+    """Write the label with the largest marginal of each token to out i32[N] (on ties the smaller one), its probability
+    to confidence f64[N], and log Z of each sentence to log_z f64[S]. If no path is allowed: label 0, confidence 0."""
+    T, w = workspace
+    P, of_label = np.empty(T.U.shape), np.empty(m.label_of.max() + 1)
+    for s in range(x.offset.size - 1):
+        n = scored(T, m, x, s, w, restricted)
+        lo = x.offset[s]
+        log_z[s] = marginals(T, m, n, w, P)
+        for i in range(n):
+            out[lo + i] = most_probable_label(P[i], m.label_of, of_label)
+            confidence[lo + i] = of_label[out[lo + i]]
 
 
 @struct
@@ -192,10 +240,7 @@ def fill_sentence(
     n = x.offset[s + 1] - lo
     log_z[s] = marginals(T, m, n, w, P)
     for i in range(n):
-        for y in range(of_label.size):
-            of_label[y] = 0.0
-        for h in range(m.label_of.size):
-            of_label[m.label_of[h]] += P[i, h]
+        _sum_states(P[i], m.label_of, of_label)
         own[lo + i] = min(1.0, of_label[labels[lo + i]])
         if table.shape[0] > 0:
             for y in range(of_label.size):

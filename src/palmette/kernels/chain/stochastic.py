@@ -39,11 +39,10 @@ from palmette.kernels.chain.gradient import (
     make_likelihood_workspace,
     sentence_likelihood,
 )
-from palmette.kernels.chain.ngrams import pairs_of, singles_of, triples_of
-from palmette.kernels.chain.own_rows import give_rows
 from palmette.kernels.chain.score import gather_for
-from palmette.kernels.core.aligned import aligned_zeros
+from palmette.kernels.chain.weights import give_rows, ngrams_of
 from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.prefetch import fetch_to_change
 from palmette.kernels.core.team import (
     FIND,
     Share,
@@ -59,8 +58,8 @@ from palmette.kernels.core.team import (
     serial_share,
     share_of,
 )
-from palmette.kernels.core.types import F32, F64, I64, Bool_2D, struct
-from palmette.kernels.core.vector_descent import FLOOR, adapt_row, fetch_to_change
+from palmette.kernels.core.types import F32, F64, I64, Bool_2D, aligned_zeros, struct
+from palmette.kernels.core.vector_sums import FLOOR, adapt_row
 
 AHEAD = 8  # rows that are fetched before their turn
 
@@ -104,19 +103,30 @@ class OwnSentence(NamedTuple):
     rows: I64  # [n + AHEAD]
     places: I64  # where the attribute stands
     decays: F32
+    blocks: tuple[I64, I64, I64]  # by arity minus 1: where blocks of seen combinations start in a table
+
+
+class Step(NamedTuple):
+    """How far weights move, and which ones."""
+
+    rate: np.float32
+    clock: float
+    share: Share
 
 
 @part
-def _make_own(x: Data, examples: np.ndarray) -> OwnSentence:
+def _make_own(m: Chain, x: Data, examples: np.ndarray) -> OwnSentence:
     """For any of the examples."""
     most = 0
-    for arity in range(3):
-        ptr = x.features[0].ptr if arity == 0 else x.features[1].ptr if arity == 1 else x.features[2].ptr
+    for k in range(3):
+        ptr = x.features[k].ptr
         if ptr.size > 0:
             for s in examples:
                 most = max(most, ptr[x.offset[s + 1]] - ptr[x.offset[s]])
     size = most + AHEAD + 1
-    return OwnSentence(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.float32))
+    one, two, three = m.weights
+    blocks = gather_for(m, one, 1).place, gather_for(m, two, 2).place, gather_for(m, three, 3).place
+    return OwnSentence(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.float32), blocks)
 
 
 def make_descent_workspace(m: Chain, x: Data) -> Workspace:
@@ -143,12 +153,9 @@ def _gradient_of(g: Gradients, m: Chain, j: int) -> Expected:
 @part
 def _clear(out: Expected, n: int) -> None:
     """Zero the differences of a sentence of n tokens."""
-    out.tables[0][:n] = np.float32(0.0)
-    out.tables[1][:n] = np.float32(0.0)
-    out.tables[2][:n] = np.float32(0.0)
-    out.transitions[0][:] = 0.0
-    out.transitions[1][:] = 0.0
-    out.transitions[2][:] = 0.0
+    for k in range(3):
+        out.tables[k][:n] = np.float32(0.0)
+        out.transitions[k][:] = 0.0
 
 
 @inline
@@ -191,12 +198,12 @@ def _list_own(
 
 @part
 def _descend_rows(
-    r: FeatureWeights, x: Active, lo: int, i: int, M: np.ndarray, own: OwnSentence, n: int, rate: float, c: float
+    r: FeatureWeights, x: Active, lo: int, i: int, M: np.ndarray, own: OwnSentence, n: int, step: Step
 ) -> None:
     """Update the n listed rows of the tokens from i on of a sentence that begins at token lo."""
     w, a, squares, ptr, val = r.w, r.a, r.state, x.ptr, x.val
     rows, places, decays, adaptive, averages = own.rows, own.places, own.decays, squares.shape[0] > 0, a.shape[0] > 0
-    nothing = squares.reshape(-1)
+    nothing, rate, c = squares.reshape(-1), step.rate, step.clock
     for e in range(n):
         while places[e] >= ptr[lo + i + 1]:
             i += 1
@@ -207,19 +214,18 @@ def _descend_rows(
         if adaptive:
             fetch_to_change(w, ahead)
             fetch_to_change(squares, ahead)
-            adapt_row(w, a, squares, s, M, i, value, decays[e], rate, c)
+            adapt_row(w, a, squares, s, M, i, (value, decays[e], rate), c)
         else:
             _descend(w[s], a[s], nothing, M[i], value, decays[e], rate, c)
 
 
 @part
 def _descend_seen(
-    r: FeatureWeights, m: Chain, place: np.ndarray, x: Active, i: int, g: np.ndarray, decay: np.ndarray, rate: float,
-    c: float, share: Share,
-) -> None:  # fmt: skip
+    r: FeatureWeights, m: Chain, place: np.ndarray, x: Active, i: int, g: np.ndarray, decay: np.ndarray, step: Step
+) -> None:
     """Update blocks of seen combinations; in g a block is runs of `states_per_label` numbers from place[combination]
     on."""
-    squares = r.state
+    squares, rate, c, share = r.state, step.rate, step.clock, step.share
     H, W, states_per_label, block = m.label_of.size, m.bias.size, m.states_per_label, r.w.shape[1]
     for k in range(x.ptr[i], x.ptr[i + 1]):
         attribute = x.att[k]
@@ -244,12 +250,10 @@ def _descend_seen(
 
 
 @part
-def _descend_transitions(
-    t: TransitionWeights, gradient: np.ndarray, decay: float, rate: float, c: float, share: Share
-) -> None:
+def _descend_transitions(t: TransitionWeights, gradient: np.ndarray, decay: float, step: Step) -> None:
     """Update transition weights. Where the gradient is zero, as for forbidden pairs, weights stay zero."""
     w, a, squares, g = t.w.reshape(-1), t.a.reshape(-1), t.state.reshape(-1), gradient.reshape(-1)
-    size, number = -(-g.size // int(share.size)), int(share.number)
+    rate, c, size, number = step.rate, step.clock, -(-g.size // int(step.share.size)), int(step.share.number)
     for k in range(number * size, min(g.size, (number + 1) * size)):
         slope = np.float32(g[k]) + decay * w[k]
         if squares.size > 0:
@@ -272,57 +276,52 @@ def _forget_others(gradient: np.ndarray, learnt: np.ndarray) -> None:
 
 @part
 def _descend_ngrams(
-    g: Ngrams, m: Chain, lo: int, n: int, M: np.ndarray, decay: np.ndarray, place: np.ndarray, rate: float, c: float,
-    share: Share, own: OwnSentence,
+    g: Ngrams, m: Chain, lo: int, n: int, M: np.ndarray, decay: np.ndarray, place: np.ndarray, step: Step,
+    own: OwnSentence,
 ) -> None:  # fmt: skip
     """Update the attributes of one arity, token by token."""
-    r, x, first = g.weights, g.features, g.arity - 1
+    r, x, first, share = g.weights, g.features, g.arity - 1, step.share
     if M.shape[0] == 0 or n <= first:
         return
     if r.first.size > 0:
         for i in range(first, n):
-            _descend_seen(r, m, place, x, lo + i, M[i], decay, rate, c, share)
+            _descend_seen(r, m, place, x, lo + i, M[i], decay, step)
     elif r.slot.size > 0:
         begin, end = x.ptr[lo + first], x.ptr[lo + n]
         if share.number < 0 or share.size == 1:
             give_rows(r, x, begin, end)
         if share.number >= 0:
             listed = _list_own(r, x, begin, end, decay, share, own)
-            _descend_rows(r, x, lo, first, M, own, listed, rate, c)
+            _descend_rows(r, x, lo, first, M, own, listed, step)
 
 
 @part
 def _descend_sentence(
-    m: Chain, x: Data, s: int, out: Expected, by: Descent, places: tuple[np.ndarray, np.ndarray, np.ndarray], c: float,
-    share: Share, own: OwnSentence,
-) -> None:  # fmt: skip
-    """Update all weights of a sentence; places: the starts of the blocks of seen combinations, by arity minus 1."""
+    m: Chain, x: Data, s: int, out: Expected, by: Descent, clock: float, share: Share, own: OwnSentence
+) -> None:
+    """Update all weights of a sentence."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
-    rate, bare = np.float32(by.rate / (1.0 + by.fall * c)), np.float32(by.bare_decay)
+    step, bare = Step(np.float32(by.rate / (1.0 + by.fall * clock)), clock, share), np.float32(by.bare_decay)
     M, decay, t = out.tables, by.decay, m.transitions
-    _descend_ngrams(singles_of(m, x), m, lo, n, M[0], decay[0], places[0], rate, c, share, own)
-    _descend_ngrams(pairs_of(m, x), m, lo, n, M[1], decay[1], places[1], rate, c, share, own)
-    _descend_ngrams(triples_of(m, x), m, lo, n, M[2], decay[2], places[2], rate, c, share, own)
+    for k in range(3):
+        _descend_ngrams(ngrams_of(m, x, k + 1), m, lo, n, M[k], decay[k], own.blocks[k], step, own)
     if share.number < 0:
         return
-    if m.learns[0]:
-        _descend_transitions(t[0], out.transitions[0], bare, rate, c, share)
-    if m.learns[1] and m.order >= 1:
-        _descend_transitions(t[1], out.transitions[1], bare, rate, c, share)
-    if m.learns[2] and m.order >= 2:
-        _descend_transitions(t[2], out.transitions[2], bare, rate, c, share)
+    for k in range(m.order + 1):
+        if m.learns[k]:
+            _descend_transitions(t[k], out.transitions[k], bare, step)
 
 
 @part
 def _descend_batch(
-    m: Chain, x: Data, examples: np.ndarray, n: int, batch: Batch, gradients: Gradients, by: Descent,
-    places: tuple[np.ndarray, np.ndarray, np.ndarray], clock: float, share: Share, own: OwnSentence,
+    m: Chain, x: Data, examples: np.ndarray, batch: Batch, gradients: Gradients, by: Descent, clock: float,
+    share: Share, own: OwnSentence,
 ) -> None:  # fmt: skip
-    """Update the weights by the gradients of the first n examples, one after the other."""
-    for j in range(n):
+    """Update the weights by the gradients of the sentences of a batch, one after the other."""
+    for j in range(examples.size):
         if is_due(batch, j, share):
-            _descend_sentence(m, x, examples[j], _gradient_of(gradients, m, j), by, places, clock + j, share, own)
+            _descend_sentence(m, x, examples[j], _gradient_of(gradients, m, j), by, clock + j, share, own)
 
 
 @part
@@ -337,9 +336,10 @@ def _find(
     if missed < 0:
         batch.outcome[j], batch.missed[j] = NO_PATH, 0
         return
-    w, f, lo, hi = m.weights, x.features, x.offset[s], x.offset[s + 1]
-    fresh = lacks_rows(w[0], f[0], lo, hi) or lacks_rows(w[1], f[1], lo, hi) or lacks_rows(w[2], f[2], lo, hi)
-    batch.fresh[j] = 1 if fresh else 0
+    batch.fresh[j] = 0
+    for k in range(3):
+        if lacks_rows(m.weights[k], x.features[k], x.offset[s], x.offset[s + 1]):
+            batch.fresh[j] = 1
     if fast and m.order >= 1:
         add_fast_pairs(m, own.r, out)
     if m.learns[1] and m.order >= 1:
@@ -353,13 +353,11 @@ def descend(
 ) -> None:  # fmt: skip
     """Learn from a slice of an epoch, batch by batch, and add to the counts (batches.py); the objective is the sum of
     weight * (log Z - log Z under the mask)."""
-    one, two, three = m.weights
-    places = gather_for(m, one, 1).place, gather_for(m, two, 2).place, gather_for(m, three, 3).place
     order, first = np.empty(batch.outcome.size, np.int64), 0
-    alone, own = team.size == 1, _make_own(x, examples)
+    alone, own = team.size == 1, _make_own(m, x, examples)
     begin_phases(team)
     while first < examples.size and not is_broken(team):
-        n = begin_batch(one, x.features[0], x, examples, first, 0, order)
+        n = begin_batch(m.weights[0], x.features[0], x, examples, first, 0, order)
         if n == 0:
             break
         now, clock, changed, taken = examples[first : first + n], counts[CLOCK], True, claim(team)
@@ -369,13 +367,13 @@ def descend(
             changed = False
             taken = claim(team)
         if arrive(team, FIND):
-            _descend_batch(m, x, now, n, batch, gradients, by, places, clock, serial_share(team, alone), own)
+            _descend_batch(m, x, now, batch, gradients, by, clock, serial_share(team, alone), own)
             for j in range(n):
                 if batch.outcome[j] == UPDATE:
                     counts[OBJECTIVE] += batch.objective[j]
             count_batch(batch, n, counts)
             release(team)
         if not alone:
-            _descend_batch(m, x, now, n, batch, gradients, by, places, clock, share_of(team, m.bias.size), own)
+            _descend_batch(m, x, now, batch, gradients, by, clock, share_of(team, m.bias.size), own)
         meet(team)  # before places of the batch are used again
         first += n

@@ -5,7 +5,7 @@ After a correct guess the candidates are the last beam. After a wrong one both s
 kernels/learning/violation.py) and the candidates are the beam after that step: prefixes as long as gold's, which are
 treated like whole paths. (Gold that is recombined with a better prefix has left the beam.) The perceptron uses the best
 of them. An update is bad if gold scores more than the best prefix: it fixes no violation, and the convergence proof
-does not hold for it. If labels have several states, gold is found by forced decoding (forced.py).
+does not hold for it. If labels have several states, gold is found by forced decoding (beam.py).
 
 Sentences of a batch are searched with the same weights, by all threads of a team (batches.py). Updates after which the
 search goes on, and adaptive rules, have batches of one sentence.
@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.adaptive import apply_differences, clear, scaled_products
 from palmette.kernels.chain.batches import (
     BAD,
     CLOCK,
@@ -27,6 +26,7 @@ from palmette.kernels.chain.batches import (
     RIGHT,
     UPDATE,
     Batch,
+    Example,
     applies_alone,
     begin_batch,
     count_batch,
@@ -36,24 +36,26 @@ from palmette.kernels.chain.beam import (
     BeamData,
     BeamWeights,
     BeamWorkspace,
+    force_gold,
     is_allowed,
     make_beam_workspace,
     restart_from_gold,
     search,
     trace,
+    trace_gold,
 )
-from palmette.kernels.chain.blend import Sums, add_weighted_prefixes, make_sums, nothing_of
-from palmette.kernels.chain.candidates import PathList, drop_candidates, make_path_list
-from palmette.kernels.chain.costs import Chunks, augment
+from palmette.kernels.chain.candidates import Chunks, PathList, augment, drop_candidates, make_path_list
 from palmette.kernels.chain.differences import (
     Differences,
     add_differences,
+    apply_differences,
+    clear,
     entries,
     make_differences,
     products,
+    scaled_products,
     with_capacity,
 )
-from palmette.kernels.chain.forced import force_gold, trace_gold
 from palmette.kernels.chain.forms import Data
 from palmette.kernels.chain.label_context import (
     add_context_differences,
@@ -62,6 +64,7 @@ from palmette.kernels.chain.label_context import (
     has_capacity,
 )
 from palmette.kernels.chain.score import score_states
+from palmette.kernels.chain.update import Sums, WeightedPaths, add_weighted_paths, make_sums, nothing_of
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.team import (
     FIND,
@@ -174,11 +177,12 @@ def _gram(
 
 @part
 def _find(
-    w: BeamWeights, d: BeamData, own: BeamLearningWorkspace, learner: BeamLearner, s: int, start: int, clock: float,
-    batch: Batch, j: int, table: Differences,
+    w: BeamWeights, d: BeamData, own: BeamLearningWorkspace, learner: BeamLearner, example: Example, start: int,
+    batch: Batch, table: Differences,
 ) -> tuple[int, Differences]:  # fmt: skip
-    """The update of a sentence whose first `start` tokens are done: place j of the batch. Returns (the token from which
-    the search goes on: its end if it does not; the table, which stays filled for adaptive rules)."""
+    """The update of a sentence whose first `start` tokens are done. Returns (the token from which the search goes on:
+    its end if it does not; the table, which stays filled for adaptive rules)."""
+    s, j, clock = example
     m, x, update, rule = w.chain, d.data, learner.update, learner.rule
     T, r = own.search
     forced, c = own.forced, PathList(batch.paths[j], own.paths.numbers, own.paths.search)
@@ -228,6 +232,13 @@ def _find(
     return at, table
 
 
+@inline
+def _weighted(batch: Batch, j: int, clock: float) -> WeightedPaths:
+    """The update of sentence j of the batch, whose first sentence has this clock."""
+    listed = batch.found[j] + 1
+    return WeightedPaths(batch.paths[j, :listed], batch.factors[j, :listed], batch.length[j], clock + j)
+
+
 @part
 def _learn(
     w: BeamWeights, d: BeamData, sums: Sums, examples: np.ndarray, n: int, batch: Batch, clock: float, share: Share
@@ -235,9 +246,7 @@ def _learn(
     """Make the updates of the first n examples, but for weights of label contexts."""
     for j in range(n):
         if batch.outcome[j] == UPDATE:
-            listed, at = batch.found[j] + 1, batch.length[j]
-            paths, factors = batch.paths[j, :listed], batch.factors[j, :listed]
-            add_weighted_prefixes(w.chain, d.data, examples[j], paths, factors, at, clock + j, sums, share)
+            add_weighted_paths(w.chain, d.data, examples[j], _weighted(batch, j, clock), sums, share)
 
 
 @part
@@ -247,12 +256,8 @@ def _learn_contexts(
     """Make the updates of the first n examples of weights of label contexts, whose rows are given out on the way."""
     for j in range(n):
         if batch.outcome[j] == UPDATE:
-            lo, listed = d.data.offset[examples[j]], batch.found[j] + 1
-            paths, factors = batch.paths[j, :listed], batch.factors[j, :listed]
-            nothing = nothing_of(factors, margins)
-            add_weighted_contexts(
-                w.chain, w.contexts, d.contexts, lo, batch.length[j], paths, factors, nothing, clock + j
-            )  # fmt: skip
+            lo, paths = d.data.offset[examples[j]], _weighted(batch, j, clock)
+            add_weighted_contexts(w.chain, w.contexts, d.contexts, lo, paths, nothing_of(paths.factors, margins))
 
 
 @part
@@ -301,7 +306,8 @@ def train_beam(
                 batch.missed[j] = 0
                 end = x.offset[now[j] + 1] - x.offset[now[j]]
                 begin = start if continues(learner.update) else 0
-                start, table = _find(w, d, workspace, learner, now[j], begin, clock + j, batch, j, table)
+                example = Example(now[j], j, clock + j)
+                start, table = _find(w, d, workspace, learner, example, begin, batch, table)
                 taken = claim(team)
             if arrive(team, FIND):
                 if adaptive and batch.outcome[0] == UPDATE:

@@ -19,13 +19,13 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data, Trellis, longest_of, make_trellis
-from palmette.kernels.chain.lists import find_combination
 from palmette.kernels.chain.score import score
 from palmette.kernels.chain.viterbi import viterbi
+from palmette.kernels.chain.weights import find_combination
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.types import F64, I32, I64, Bool, Bool_2D, struct
+from palmette.kernels.learning.coefficients import pa_step
 from palmette.kernels.learning.rule import AROW, PERCEPTRON, ROOT, TOKENS, Rule
-from palmette.kernels.learning.steps import pa_step
 
 
 @struct

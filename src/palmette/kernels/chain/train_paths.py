@@ -1,7 +1,7 @@
 """Training with the best paths of exact search, in one compiled loop for all rules of kernels/learning/rule.py:
 
-score a trellis; list its best paths; turn scores, costs and inner products into coefficients; add the weighted paths.
-The perceptron needs only two paths, which are searched and added faster (train.py). Sentences of a batch are searched
+score a trellis; list its best paths; turn scores, costs and inner products into coefficients; add the weighted
+paths. The perceptron needs only two paths, which are searched and added faster. Sentences of a batch are searched
 with the same weights, by all threads of a team (batches.py).
 """
 
@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.adaptive import apply_differences, clear, no_contexts, scaled_products
 from palmette.kernels.chain.batches import (
     CLOCK,
     NO_PATH,
     RIGHT,
     UPDATE,
     Batch,
+    Example,
     applies_alone,
     begin_batch,
     count_batch,
@@ -25,14 +25,21 @@ from palmette.kernels.chain.batches import (
     is_due,
     update_lacks_rows,
 )
-from palmette.kernels.chain.blend import Sums, add_weighted_prefixes, make_sums
-from palmette.kernels.chain.candidates import PathList, list_candidates, make_path_list
-from palmette.kernels.chain.costs import Chunks
-from palmette.kernels.chain.differences import Differences, differences_of, gram, make_differences
-from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
-from palmette.kernels.chain.label_context import LabelContextWeights
-from palmette.kernels.chain.score import score
-from palmette.kernels.chain.train import find_pair, learn_pairs, score_changes
+from palmette.kernels.chain.candidates import Chunks, PathList, gold_path, list_candidates, make_path_list, wrong_labels
+from palmette.kernels.chain.differences import (
+    Differences,
+    apply_differences,
+    clear,
+    differences_of,
+    gram,
+    make_differences,
+    scaled_products,
+)
+from palmette.kernels.chain.forms import Chain, Data, LabelContextWeights, Trellis, make_trellis, no_contexts
+from palmette.kernels.chain.score import score, score_changed_pairs
+from palmette.kernels.chain.update import Sums, WeightedPaths, add_path_difference, add_weighted_paths, make_sums
+from palmette.kernels.chain.viterbi import viterbi
+from palmette.kernels.chain.weights import OwnRows
 from palmette.kernels.core.compile import kernel, part
 from palmette.kernels.core.team import (
     FIND,
@@ -55,6 +62,65 @@ from palmette.kernels.learning.coefficients import (
     updates_on_right_guesses,
 )
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
+
+# --- the two paths of the perceptron ---------------------------------------------------------------------------
+# The two paths of the perceptron, guess and gold, for the loop in train_paths.py; and tagging by exact search.
+#
+# Per sentence: score a trellis; search it; search it again under the label mask; add the path difference to the
+# weights.
+
+
+@part
+def _forget_others(m: Chain, learnt: np.ndarray, path: np.ndarray, n: int) -> None:
+    """Undo the update of pairs on a path whose weights are not learnt: these are zero."""
+    pairs = m.transitions[1]
+    for i in range(1, n):
+        if not learnt[path[i - 1], path[i]]:
+            pairs.w[path[i - 1], path[i]] = np.float32(0.0)
+            pairs.a[path[i - 1], path[i]] = 0.0
+
+
+@part
+def find_pair(T: Trellis, m: Chain, x: Data, s: int, changed: bool, batch: Batch, j: int) -> None:
+    """The guess for a sentence and, unless it is right, gold: place j of the batch."""
+    lo, gold, guess = x.offset[s], batch.paths[j, 0], batch.paths[j, 1]
+    n = score(T, m, x, s, changed)
+    viterbi(T, m, n, guess)
+    missed = wrong_labels(m, x, lo, n, guess)
+    batch.missed[j], batch.outcome[j] = missed, RIGHT
+    if missed > 0:
+        batch.outcome[j] = UPDATE if gold_path(T, m, x, lo, n, gold) else NO_PATH
+        batch.fresh[j] = 1 if update_lacks_rows(m, x, s, batch.paths[j]) else 0
+
+
+@part
+def learn_pairs(
+    m: Chain, x: Data, learnt: np.ndarray, own: OwnRows, examples: np.ndarray, batch: Batch, clock: float, share: Share
+) -> None:
+    """Make the updates of the sentences of a batch."""
+    for j in range(examples.size):
+        if not is_due(batch, j, share):
+            continue
+        s, gold, guess = examples[j], batch.paths[j, 0], batch.paths[j, 1]
+        add_path_difference(m, x, s, gold, guess, float(x.weight[s]), clock + j, share, own)
+        if share.number == 0 and learnt.size > 0 and m.order >= 1:
+            length = x.offset[s + 1] - x.offset[s]
+            _forget_others(m, learnt, guess, length)
+            _forget_others(m, learnt, gold, length)
+
+
+@part
+def score_changes(T: Trellis, m: Chain, x: Data, examples: np.ndarray, batch: Batch) -> None:
+    """Of thousands of edges a few have changed: score these again."""
+    for j in range(examples.size):
+        if batch.outcome[j] == UPDATE:
+            s = examples[j]
+            length = x.offset[s + 1] - x.offset[s]
+            score_changed_pairs(T, m, length, batch.paths[j, 0])
+            score_changed_pairs(T, m, length, batch.paths[j, 1])
+
+
+# --- all rules -------------------------------------------------------------------------------------------------
 
 
 @struct
@@ -108,10 +174,11 @@ def _find(
 
 @part
 def _find_listed(
-    w: PathWorkspace, m: Chain, x: Data, s: int, changed: bool, rule: Rule, chunks: Chunks, batch: Batch, j: int,
-    table: Differences, clock: float,
+    w: PathWorkspace, m: Chain, x: Data, example: Example, changed: bool, rule: Rule, chunks: Chunks, batch: Batch,
+    table: Differences,
 ) -> Differences:  # fmt: skip
-    """The update of a sentence by its listed paths: place j of the batch. Returns the table."""
+    """The update of a sentence by its listed paths. Returns the table."""
+    s, j, clock = example
     own, coefficient = PathList(batch.paths[j], w.paths.numbers, w.paths.search), w.paths.numbers.coefficient
     score(w.trellis, m, x, s, changed)
     outcome, found, missed, table = _find(w, m, x, s, rule, chunks, own, table, clock)
@@ -127,32 +194,30 @@ def _find_listed(
 
 @part
 def _learn(
-    w: PathWorkspace, m: Chain, x: Data, examples: np.ndarray, first: int, n: int, batch: Batch, clock: float,
-    two: bool, share: Share,
-) -> None:  # fmt: skip
-    """Make the updates of the batch of n sentences that begins at examples[first]."""
+    w: PathWorkspace, m: Chain, x: Data, examples: np.ndarray, batch: Batch, clock: float, two: bool, share: Share
+) -> None:
+    """Make the updates of the sentences of a batch."""
     if two:
-        learn_pairs(m, x, w.learnt, w.sums.own, examples, first, n, batch, clock, share)
+        learn_pairs(m, x, w.learnt, w.sums.own, examples, batch, clock, share)
         return
-    for j in range(n):
+    for j in range(examples.size):
         if is_due(batch, j, share):
-            s, listed = examples[first + j], batch.found[j] + 1
-            paths, factors = batch.paths[j, :listed], batch.factors[j, :listed]
-            add_weighted_prefixes(
-                m, x, s, paths, factors, x.offset[s + 1] - x.offset[s], clock + j, w.sums, share
-            )  # fmt: skip
+            s, listed = examples[j], batch.found[j] + 1
+            length = x.offset[s + 1] - x.offset[s]
+            paths = WeightedPaths(batch.paths[j, :listed], batch.factors[j, :listed], length, clock + j)
+            add_weighted_paths(m, x, s, paths, w.sums, share)
 
 
 @part
 def _learn_adaptively(
-    w: PathWorkspace, m: Chain, x: Data, examples: np.ndarray, first: int, n: int, batch: Batch, clock: float,
-    rule: Rule, table: Differences,
+    w: PathWorkspace, m: Chain, x: Data, examples: np.ndarray, batch: Batch, clock: float, rule: Rule,
+    table: Differences,
 ) -> Differences:  # fmt: skip
     """Make the updates of a batch by an adaptive rule, whose steps depend on the updates before. The table of a batch
     of one sentence is filled."""
-    for j in range(n):
+    for j in range(examples.size):
         if batch.outcome[j] == UPDATE:
-            s, listed = examples[first + j], batch.found[j] + 1
+            s, listed = examples[j], batch.found[j] + 1
             if batch.outcome.size > 1:
                 table = differences_of(m, x, s, batch.paths[j, :listed], table)
                 scaled_products(m, w.contexts, batch.found[j], table, w.paths.numbers.gram)
@@ -175,28 +240,28 @@ def train_paths(
         n = begin_batch(m.weights[0], x.features[0], x, examples, first, rule.candidates + 1, order)
         if n == 0:
             break
-        clock, taken = counts[CLOCK], claim(team)
+        now, clock, taken = examples[first : first + n], counts[CLOCK], claim(team)
         while taken < n:
             j = order[taken]
-            s = examples[first + j]
             if two:
-                find_pair(T, m, x, s, changed, batch, j)
+                find_pair(T, m, x, now[j], changed, batch, j)
             else:
-                table = _find_listed(workspace, m, x, s, changed, rule, chunks, batch, j, table, clock + j)
+                example = Example(now[j], j, clock + j)
+                table = _find_listed(workspace, m, x, example, changed, rule, chunks, batch, table)
             changed = False
             taken = claim(team)
         if arrive(team, FIND):
             if adaptive:
-                table = _learn_adaptively(workspace, m, x, examples, first, n, batch, clock, rule, table)
+                table = _learn_adaptively(workspace, m, x, now, batch, clock, rule, table)
             else:
-                _learn(workspace, m, x, examples, first, n, batch, clock, two, serial_share(team, alone))
+                _learn(workspace, m, x, now, batch, clock, two, serial_share(team, alone))
             count_batch(batch, n, counts)
             release(team)
         if not alone:
-            _learn(workspace, m, x, examples, first, n, batch, clock, two, share_of(team, m.bias.size))
+            _learn(workspace, m, x, now, batch, clock, two, share_of(team, m.bias.size))
         if two and T.skips.top.size > 0:
             meet(team)
-            score_changes(T, m, x, examples, first, n, batch)
+            score_changes(T, m, x, now, batch)
         else:
             changed = changed or has_updates(batch, n)
         meet(team)  # before places of the batch are used again

@@ -13,23 +13,28 @@ the first one's.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Ngrams, StateLayout
-from palmette.kernels.chain.lists import place_to_change
-from palmette.kernels.chain.ngrams import (
+from palmette.kernels.chain.weights import (
+    OwnRows,
+    all_agree,
     block_and_cell,
     layout_of,
-    pairs_of,
+    list_own_rows,
+    make_own_rows,
+    ngrams_of,
     place_of,
+    place_to_change,
     same_labels,
-    singles_of,
-    triples_of,
 )
-from palmette.kernels.chain.own_rows import OwnRows, list_own_rows
 from palmette.kernels.core.compile import inline, part
+from palmette.kernels.core.prefetch import fetch_to_write
 from palmette.kernels.core.team import Share, is_own, row_to_change
-from palmette.kernels.core.vector_descent import fetch_to_write
+from palmette.kernels.core.types import F64, I32_2D, I64
+from palmette.kernels.learning.rule import AROW, MIRA, PA, Rule
 
 
 @inline
@@ -172,12 +177,205 @@ def add_path_difference(
     q, lo = layout_of(m), x.offset[s]
     n = x.offset[s + 1] - lo
     gold, guess = gold[:n], guess[:n]
-    _move_ngrams(singles_of(m, x), q, lo, gold, guess, step, c, share, own)
+    for arity in range(1, m.order + 2):
+        _move_ngrams(ngrams_of(m, x, arity), q, lo, gold, guess, step, c, share, own)
     if m.learns[0] and share.number == 0:
         ends = m.transitions[0]
         _move_transition(ends.w[0], ends.a[0], q, 1, gold[0], guess[0], step, c)
         _move_transition(ends.w[1], ends.a[1], q, 1, gold[n - 1], guess[n - 1], step, c)
-    if m.order >= 1:
-        _move_ngrams(pairs_of(m, x), q, lo, gold, guess, step, c, share, own)
-    if m.order >= 2:
-        _move_ngrams(triples_of(m, x), q, lo, gold, guess, step, c, share, own)
+
+
+# --- weighted paths --------------------------------------------------------------------------------------------
+# Add a weighted sum of paths to the weights: w += sum over k of coefficient[k] * features(path k).
+#
+# The coefficients of a sentence sum to zero (gold up, candidates down), so that tokens at which all paths agree are
+# skipped; at the others the coefficients of equal states (pairs, triples) are summed first, and most of them cancel.
+# As above every change is also added, times the clock, to the accumulators, tied updates change all states of
+# a label, and threads apply one update together.
+
+NOTHING = 1e-9  # coefficients below this are lost in the rounding of float32 weights of ordinary size
+SMALL = 1e-5  # margin rules have smaller coefficients if the values of attributes are large
+MARGIN_RULES = (PA, MIRA, AROW)
+
+
+class Sums(NamedTuple):
+    """The coefficients of the places of one token."""
+
+    place: I64  # [K]
+    factor: F64  # [K]
+    tied_place: I64  # [K]     a place per combination of labels whose coefficients do not cancel
+    tied: F64  # [K]      their sum, times tied_update
+    margins: bool  # whether the rule has margins: then all coefficients may be small
+    own: OwnRows
+
+
+def make_sums(K: int, rule: Rule, x: Data) -> Sums:
+    places, tied_places = np.empty(K, np.int64), np.empty(K, np.int64)
+    return Sums(places, np.empty(K), tied_places, np.empty(K), rule.kind in MARGIN_RULES, make_own_rows(x))
+
+
+class WeightedPaths(NamedTuple):
+    """What an update adds to the weights: sum of factors[k] * f(the first `length` tokens of paths[k])."""
+
+    paths: I32_2D  # [K, at least length]
+    factors: F64  # [K]  they sum to 0
+    length: np.int64
+    clock: float
+
+
+@inline
+def nothing_of(factors: np.ndarray, margins: bool) -> float:
+    """The size up to which a sum of these coefficients, gold first, counts as cancelled."""
+    return NOTHING * abs(factors[0]) if margins and abs(factors[0]) <= SMALL else NOTHING
+
+
+@inline
+def _sum_places(
+    H: int, W: int, arity: int, paths: np.ndarray, factors: np.ndarray, i: int, nothing: float, sums: Sums
+) -> int:
+    """Find the distinct places of token i whose coefficients do not cancel. Returns their number."""
+    place, factor = sums.place, sums.factor
+    n = 0
+    for k in range(factors.size):
+        p = place_of(H, W, paths[k], i, arity)
+        j = 0
+        while j < n and place[j] != p:
+            j += 1
+        if j == n:
+            place[n], factor[n] = p, 0.0
+            n += 1
+        factor[j] += factors[k]
+    kept = 0
+    for j in range(n):
+        if abs(factor[j]) > nothing:
+            place[kept], factor[kept] = place[j], factor[j]
+            kept += 1
+    return kept
+
+
+@part
+def _sum_labels(q: StateLayout, arity: int, n: int, sums: Sums, nothing: float) -> int:
+    """Find the combinations of labels of n places whose coefficients do not cancel. Returns their number."""
+    place, factor, tied_place, tied = sums.place, sums.factor, sums.tied_place, sums.tied
+    found = 0
+    for j in range(n):
+        at = 0
+        while at < found and not same_labels(tied_place[at], place[j], arity, q):
+            at += 1
+        if at == found:
+            tied_place[at], tied[at] = place[j], 0.0
+            found += 1
+        tied[at] += factor[j]
+    kept = 0
+    for j in range(found):
+        if abs(tied[j]) > nothing:
+            tied_place[kept], tied[kept] = tied_place[j], q.tied_update * tied[j]
+            kept += 1
+    return kept
+
+
+@inline
+def _blend_rows(g: Ngrams, i: int, sums: Sums, n: int, c: float, share: Share) -> None:
+    """Update the rows of the attributes of token i. A row is allocated at its first change."""
+    w, a, val, place, factor = g.weights.w, g.weights.a, g.features.val, sums.place, sums.factor
+    rows, places = sums.own.rows, sums.own.places
+    listed = list_own_rows(g.weights, g.features, i, share, sums.own)
+    for e in range(listed):  # rows are scattered over the memory
+        for j in range(n):
+            fetch_to_write(w, rows[e], place[j])
+            fetch_to_write(a, rows[e], place[j])
+    for e in range(listed):
+        value = 1.0 if val.size == 0 else float(val[places[e]])
+        own, total = w[rows[e]], a[rows[e]]
+        for j in range(n):
+            change = value * factor[j]
+            own[place[j]] += change
+            total[place[j]] += c * change
+
+
+@part
+def _blend_seen(g: Ngrams, q: StateLayout, i: int, sums: Sums, n: int, labels: int, c: float, share: Share) -> None:
+    """Update the seen combinations of the attributes of token i."""
+    r, arity, ptr, att, val = g.weights, g.arity, g.features.ptr, g.features.att, g.features.val
+    place, factor, tied_place, tied = sums.place, sums.factor, sums.tied_place, sums.tied
+    w, a = r.w, r.a
+    for k in range(ptr[i], ptr[i + 1]):
+        if not is_own(att[k], share):
+            continue
+        value = 1.0 if val.size == 0 else float(val[k])
+        for j in range(n):
+            combo, cell = block_and_cell(place[j], arity, q)
+            at = place_to_change(r, att[k], combo)
+            if at >= 0:
+                change = value * factor[j]
+                w[at, cell] += change
+                a[at, cell] += c * change
+        for j in range(labels):
+            combo, _ = block_and_cell(tied_place[j], arity, q)
+            add_tied_seen(r, q, arity, att[k], combo, value * tied[j], c)
+
+
+@part
+def _blend_tied_rows(g: Ngrams, q: StateLayout, i: int, sums: Sums, labels: int, c: float, share: Share) -> None:
+    """Apply the tied update to rows, which are allocated by now."""
+    r, x = g.weights, g.features
+    for k in range(x.ptr[i], x.ptr[i + 1]):
+        s = row_to_change(r.slot, r.used, x.att[k], share)
+        if s == 0:
+            continue
+        value = 1.0 if x.val.size == 0 else float(x.val[k])
+        for j in range(labels):
+            add_tied_dense(r.w[s], r.a[s], q, g.arity, sums.tied_place[j], value * sums.tied[j], c)
+
+
+@inline
+def _blend_transitions(
+    w: np.ndarray, a: np.ndarray, q: StateLayout, arity: int, sums: Sums, n: int, labels: int, c: float
+) -> None:
+    """Update one row of transition weights, or all of them as one row."""
+    place, factor = sums.place, sums.factor
+    for j in range(n):
+        w[place[j]] += factor[j]
+        a[place[j]] += c * factor[j]
+    for j in range(labels):
+        add_tied_dense(w, a, q, arity, sums.tied_place[j], sums.tied[j], c)
+
+
+@part
+def _blend_arity(g: Ngrams, q: StateLayout, lo: int, n: int, by: WeightedPaths, sums: Sums, share: Share) -> None:
+    """The features of one arity, of a sentence of n tokens from lo on."""
+    paths, factors, length, c = by
+    arity, H, W, has_ties = g.arity, q.H, q.W, q.tied_update > 0.0
+    ptr, nothing = g.features.ptr, nothing_of(factors, sums.margins)
+    bare, bare_sum = g.transitions.w, g.transitions.a
+    flat, flat_sum = bare.reshape(-1), bare_sum.reshape(-1)
+    seen, moves = g.weights.first.size > 0, g.learns and share.number == 0
+    inner, ends = moves and arity > 1, moves and arity == 1
+    for i in range(arity - 1, length):
+        if all_agree(paths, i, arity):
+            continue
+        kept = _sum_places(H, W, arity, paths, factors, i, nothing, sums)
+        if kept == 0:  # all coefficients cancel: no row is allocated
+            continue
+        labels = _sum_labels(q, arity, kept, sums, nothing) if has_ties else 0
+        if inner:
+            _blend_transitions(flat, flat_sum, q, arity, sums, kept, labels, c)
+        if ends and i == 0:
+            _blend_transitions(bare[0], bare_sum[0], q, 1, sums, kept, labels, c)
+        if ends and i == n - 1:
+            _blend_transitions(bare[1], bare_sum[1], q, 1, sums, kept, labels, c)
+        if seen:
+            _blend_seen(g, q, lo + i, sums, kept, labels, c, share)
+        elif ptr.size > 0:
+            _blend_rows(g, lo + i, sums, kept, c, share)
+            if labels > 0:
+                _blend_tied_rows(g, q, lo + i, sums, labels, c, share)
+
+
+@part
+def add_weighted_paths(m: Chain, x: Data, s: int, by: WeightedPaths, sums: Sums, share: Share) -> None:
+    """Update the weights of this share by paths of sentence s."""
+    q, lo = layout_of(m), x.offset[s]
+    n = x.offset[s + 1] - lo
+    for arity in range(1, m.order + 2):
+        _blend_arity(ngrams_of(m, x, arity), q, lo, n, by, sums, share)

@@ -7,23 +7,28 @@ The inner loop runs over the contiguous current state h, with four previous stat
 back-pointers: backtracking computes one column again per token, which is cheaper than storing them. float32 sums
 lose small differences in a long sentence, so every 64 tokens the best score is moved into a float64 (D is comparable
 within one token only). Rows are taken as views before the inner loop: computed indexes are checked for being
-negative at each step, which prevents vector code. Many states: skipping.py.
+negative at each step, which prevents vector code. Many states: see below.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from palmette.kernels.chain.forms import Chain, Trellis
-from palmette.kernels.chain.skipping import best_by_bounds, came_from_by_bounds
-from palmette.kernels.core.compile import inline, part
-from palmette.kernels.core.vector import best_previous, max_four
+from palmette.kernels.chain.forms import Active, Chain, Data, Skips, Trellis
+from palmette.kernels.chain.score import add_ends, fill_bias, restrict, score, score_edges
+from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.prefetch import fetch_item
+from palmette.kernels.core.types import F32, F64, I8_2D, I32, struct
+from palmette.kernels.core.vector import add_scaled_rows, best_previous, max_four
 
 RESCALE = 64
 
 
 @inline
-def _argmax(row: np.ndarray, size: int) -> int:
+def first_best(row: np.ndarray, size: int) -> int:
+    """The first of the largest numbers."""
     best = 0
     for h in range(1, size):
         if row[h] > row[best]:
@@ -78,7 +83,7 @@ def _came_from(before: np.ndarray, e: np.ndarray, h: int) -> int:
 def viterbi_states(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
     total = 0.0
     for i in range(n):
-        path[i] = _argmax(T.U[i], H)
+        path[i] = first_best(T.U[i], H)
         total += T.U[i, path[i]]
     return total
 
@@ -93,7 +98,7 @@ def viterbi_pairs(U: np.ndarray, E: np.ndarray, D: np.ndarray, n: int, H: int, p
         best_previous(D, i, E, i if several else 0, U)
         if i % RESCALE == 0:
             total += _taken_out(D[i], H)
-    h = _argmax(D[n - 1, 0], H)
+    h = first_best(D[n - 1, 0], H)
     total += D[n - 1, 0, h]
     path[n - 1] = h
     for i in range(n - 1, 0, -1):
@@ -113,7 +118,7 @@ def _viterbi_skipping(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
         best_by_bounds(D[i - 1, 0], E[0], U[i], skips, D[i, 0])
         if i % RESCALE == 0:
             total += _taken_out(D[i], H)
-    h = _argmax(D[n - 1, 0], H)
+    h = first_best(D[n - 1, 0], H)
     total += D[n - 1, 0, h]
     path[n - 1] = h
     for i in range(n - 1, 0, -1):
@@ -170,7 +175,7 @@ def viterbi_triples(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
             total += _taken_out(D[i], H)
     g, h = 0, 0
     for a in range(H):
-        b = _argmax(D[n - 1, a], H)
+        b = first_best(D[n - 1, a], H)
         if D[n - 1, a, b] > D[n - 1, g, h] or (D[n - 1, a, b] == D[n - 1, g, h] and b < h):
             g, h = a, b
     total += D[n - 1, g, h]
@@ -202,3 +207,166 @@ def viterbi(T: Trellis, m: Chain, n: int, path: np.ndarray) -> float:
     if m.order == 1:
         return viterbi_pairs(T.U, T.E, T.D, n, H, path)
     return viterbi_triples(T, n, H, path)
+
+
+# --- many states -----------------------------------------------------------------------------------------------
+# The best path over hundreds of states or more, exactly, without looking at all pairs of states.
+#
+#     D[i, h] = U[i, h] + max over g of D[i-1, g] + E[g, h]
+#
+# A previous state g can give no more than D[i-1, g] + top[g], its score and its largest edge. Previous states are
+# taken in falling order of this bound, until it is not larger than the least of the maxima found so far: rounding is
+# monotone, so that the rest cannot change any of them. States that may follow only a few others (I-X only B-X and
+# I-X) would keep that least at minus infinity; they do not count for it, and look at their few previous states alone.
+# The result is that of viterbi.py to the last bit, ties included: backtracking computes one column again, of the
+# previous states whose bound allows it. It needs edges that all tokens share.
+
+ROWS = 4  # rows between two looks at the least maximum
+
+
+@inline
+def _least(out: np.ndarray, u: np.ndarray, few: np.ndarray, H: int) -> np.float32:
+    """The least maximum of the states that count for it: not excluded by the mask, and with many previous states."""
+    least = np.float32(np.inf)
+    for h in range(H):
+        if out[h] < least and u[h] > np.float32(-np.inf) and not few[h]:
+            least = out[h]
+    return least
+
+
+@part
+def sift_down(bound: np.ndarray, heap: np.ndarray, at: int, size: int) -> None:
+    """Move heap[at] down a heap of numbers of bounds with the largest bound on top."""
+    own = heap[at]
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and bound[heap[child + 1]] > bound[heap[child]]:
+            child += 1
+        if bound[heap[child]] <= bound[own]:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = own
+
+
+@part
+def _raise(out: np.ndarray, row: np.ndarray, score: np.float32, H: int) -> None:
+    for h in range(H):
+        out[h] = max(out[h], score + row[h])
+
+
+@part
+def best_by_bounds(before: np.ndarray, e: np.ndarray, u: np.ndarray, skips: Skips, out: np.ndarray) -> None:
+    """out[h] = u[h] + max over g of before[g] + e[g, h]"""
+    top, few, first, previous, bound, heap = skips
+    H = top.size
+    best = first_best(before, H)
+    for h in range(H):
+        out[h] = before[best] + e[best, h]
+    least = _least(out, u, few, H)
+    size = 0
+    for g in range(H):
+        bound[g] = before[g] + top[g]
+        if bound[g] > least and g != best:
+            heap[size] = g
+            size += 1
+    for at in range(size // 2 - 1, -1, -1):
+        sift_down(bound, heap, at, size)
+    done = 0
+    while size > 0 and bound[heap[0]] > least:
+        g = heap[0]
+        size -= 1
+        heap[0] = heap[size]
+        sift_down(bound, heap, 0, size)
+        _raise(out, e[g], before[g], H)
+        done += 1
+        if done % ROWS == 0:
+            least = _least(out, u, few, H)
+    for h in range(H):
+        if few[h]:
+            for p in range(first[h], first[h + 1]):
+                g = previous[p]
+                out[h] = max(out[h], before[g] + e[g, h])
+        out[h] += u[h]
+
+
+@part
+def came_from_by_bounds(before: np.ndarray, e: np.ndarray, top: np.ndarray, h: int) -> int:
+    """The smallest g with the largest before[g] + e[g, h]."""
+    H = top.size
+    likely = first_best(before, H)
+    low, most, best = before[likely] + e[likely, h], np.float32(-np.inf), 0
+    for g in range(H):
+        bound = before[g] + top[g]
+        if bound >= low and bound > most:
+            value = before[g] + e[g, h]
+            if value > most:
+                most, best = value, g
+    return best
+
+
+# --- tagging ---------------------------------------------------------------------------------------------------
+# Tagging with packed weights: 8-bit numbers with a scale per attribute, as compact models have them.
+#
+# The score of a state is the sum over attributes of scale[a] * number[a, h]; transitions are those of the Chain,
+# whose weights of attributes on states are not read. Anything but tagging by the best path works on unpacked weights
+# (structures/chain/packed.py).
+
+
+@struct
+class PackedRows(NamedTuple):
+    """Weights of attributes on states."""
+
+    number: I8_2D  # [A, W]  zero beyond the states
+    scale: F32  # [A]
+
+
+@part
+def _add_valued(U: np.ndarray, i: int, r: PackedRows, x: Active, z: int, end: int) -> None:
+    number, scale, att, val = r.number, r.scale, x.att, x.val
+    for k in range(z, end):
+        factor = val[k] * scale[att[k]]
+        for h in range(U.shape[1]):
+            U[i, h] += factor * np.float32(number[att[k], h])
+
+
+@part
+def _add_packed(U: np.ndarray, r: PackedRows, x: Active, lo: int, n: int) -> None:
+    """U f32[n, W] += what the attributes of the tokens from lo on weigh."""
+    number, scale, ptr, att, val = r.number, r.scale, x.ptr, x.att, x.val
+    cells, W = number.reshape(number.size), number.shape[1]
+    for i in range(n):
+        z, end = ptr[lo + i], ptr[lo + i + 1]
+        if val.size > 0:
+            _add_valued(U, i, r, x, z, end)
+        else:
+            if i + 1 < n:  # rows are scattered over the memory: prefetch those of the next token
+                for k in range(end, ptr[lo + i + 2]):
+                    fetch_item(cells, np.int64(att[k]) * W)
+            add_scaled_rows(U, i, number, scale, att, z, end)
+
+
+@kernel
+def decode_packed(m: Chain, r: PackedRows, x: Data, T: Trellis, out: I32, scores: F64, restricted: bool) -> None:
+    """As `decode`, with packed weights of attributes on states."""
+    for s in range(x.offset.size - 1):
+        lo = x.offset[s]
+        n = x.offset[s + 1] - lo
+        fill_bias(T, m, n)
+        _add_packed(T.U, r, x.features[0], lo, n)
+        add_ends(T, m, n)
+        score_edges(T, m, x, lo, n, s == 0)
+        if restricted:
+            restrict(T, m, x, lo, n)
+        scores[s] = viterbi(T, m, n, out[lo : lo + n])
+
+
+@kernel
+def decode(m: Chain, x: Data, T: Trellis, out: I32, scores: F64, restricted: bool) -> None:
+    """Write the best state of each token to out i32[N] and the score of each sentence to scores f64[S]."""
+    for s in range(x.offset.size - 1):
+        n = score(T, m, x, s, s == 0)
+        lo = x.offset[s]
+        if restricted:
+            restrict(T, m, x, lo, n)
+        scores[s] = viterbi(T, m, n, out[lo : lo + n])

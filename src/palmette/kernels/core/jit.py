@@ -13,14 +13,13 @@ import numba
 import numpy as np
 from numba import types
 
-from palmette.kernels.core.signature import BOOL, FLOAT, INT, Signature, StructType, leaves, signature_of
-from palmette.kernels.core.types import ArrayType
+from palmette.kernels.core.types import BOOL, FLOAT, INT, ArrayType, Signature, StructType, leaves, signature_of
 
 SCALARS = {INT: types.int64, FLOAT: types.float64, BOOL: types.boolean, None: types.none}
 
 
 def compiler_type(kind: Any) -> Any:
-    """Numba's type for a type of core/signature.py."""
+    """Numba's type for a type of core/types.py."""
     if isinstance(kind, ArrayType):
         item = getattr(types, kind.dtype if kind.dtype != "bool" else "boolean")
         return types.Array(item, kind.ndim, "C", kind.readonly)
@@ -35,15 +34,12 @@ def compiler_types(signature: Signature) -> tuple[Any, ...]:
 
 
 logger = logging.getLogger(__name__)
-
 njit: Any = numba.njit
-
 # Options of pieces of kernels. Divisions follow NumPy (inf, nan; whole numbers by 0 are 0): kernels never raise.
 PART: dict[str, Any] = {
     "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "error_model": "numpy"
 }  # fmt: skip
 INLINE = PART | {"forceinline": True}
-
 _numbers = itertools.count(1)  # of the kernels that this process has compiled
 
 

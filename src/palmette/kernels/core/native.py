@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from palmette.errors import UsageError
-from palmette.kernels.core.signature import BOOL, FLOAT, StructType, n_words, signature_hash, signature_of
-from palmette.kernels.core.types import ArrayType
+from palmette.kernels.core.types import BOOL, FLOAT, ArrayType, StructType, n_words, signature_hash, signature_of
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_library")
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")

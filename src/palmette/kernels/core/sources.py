@@ -11,7 +11,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parents[1]
 PACKAGE = FOLDER.parent
 _NAME = re.escape(__name__.partition(".kernels.")[0])
-_IMPORT = re.compile(rf"^from {_NAME}\.((?:\w+\.)?kernels\.[\w.]+) import", re.MULTILINE)
+_IMPORT = re.compile(rf"^ *from {_NAME}\.((?:\w+\.)?kernels\.[\w.]+) import", re.MULTILINE)
 
 
 def kernel_files() -> list[Path]:

@@ -1,4 +1,4 @@
-"""Inner loops over rows of states as hand-written vector code, and a prefetch instruction.
+"""Inner loops over rows of states as hand-written vector code; and exp and log.
 
 The compiler vectorises such loops too, but adds checks that rows do not overlap and unrolls for thousands of items,
 while a row of states has about twenty: the hand-written code is twice as fast. It handles rows of any length: whole
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette.kernels.core.compile import JIT, MODE
+from palmette.kernels.core.compile import JIT, MODE, inline
 
 LANES = 8
 
@@ -38,10 +38,6 @@ def add_run(
     """out[at + k] += factor * w[begin + k] for k below size; w may be float32 where out is float64"""
     for k in range(size):
         out[at + k] += factor * w[begin + k]
-
-
-def fetch_early(w: np.ndarray, row: np.int64) -> None:
-    """Prefetch the first 128 bytes of a row."""
 
 
 if MODE == JIT:
@@ -124,22 +120,7 @@ if MODE == JIT:
 
         return types.void(out, types.int64, w, types.int64, types.int64, out.dtype), code
 
-    @intrinsic
-    def fetch_early(typingctx, w, row):  # type: ignore[no-untyped-def]
-        def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            array = context.make_array(signature.args[0])(context, builder, args[0])
-            start = builder.mul(args[1], builder.extract_value(array.shape, 1))
-            byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-            kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-            fetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-            address = builder.bitcast(builder.gep(array.data, [start]), byte)
-            for line in (0, 64):
-                place = builder.gep(address, [ir.Constant(ir.IntType(64), line)])
-                builder.call(fetch, [place, ir.Constant(number, 0), ir.Constant(number, 3), ir.Constant(number, 1)])
-            return context.get_dummy_value()
-
-        return types.void(w, types.int64), code
-
+# --- tagging ---------------------------------------------------------------------------------------------------
 
 # The inner loops of tagging as vector code that keeps a row of states in registers: the sum of the rows of a token's
 # attributes (of 32-bit floats, or of 8-bit numbers with a scale), and the best previous state.
@@ -174,13 +155,7 @@ def best_previous(D: np.ndarray, i: int, E: np.ndarray, e: int, U: np.ndarray) -
 
 
 if MODE == JIT:
-    from llvmlite import ir
-    from numba import types
-    from numba.core import cgutils
-    from numba.extending import intrinsic
-
-    from .vector import spread
-    from .vector_code import INDEX, Rows, Tables, accumulators, number, over_strips, vector
+    from palmette.kernels.core.vector_code import INDEX, Rows, Tables, accumulators, number, over_strips, vector
 
     PLAN = ((8, 6), (8, 3), (8, 1), (1, 1))
 
@@ -302,3 +277,129 @@ if MODE == JIT:
             return context.get_dummy_value()
 
         return types.void(D, types.int64, E, types.int64, U), code
+
+
+# --- parsing ---------------------------------------------------------------------------------------------------
+
+ROW_STEP = 16  # sizes of rows are multiples of it
+
+
+def add_row(out: np.ndarray, rows: np.ndarray, begin: np.int64) -> None:
+    """out[h] += rows[begin + h] for all of out, whose size is a multiple of ROW_STEP."""
+    for h in range(out.size):
+        out[h] += rows[begin + h]
+
+
+if MODE == JIT:
+
+    @intrinsic
+    def add_row(typingctx, out, rows, begin):  # type: ignore[no-untyped-def]
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            target = context.make_array(signature.args[0])(context, builder, args[0])
+            source = context.make_array(signature.args[1])(context, builder, args[1]).data
+            source = builder.gep(source, [args[2]])
+            index, wide = ir.IntType(64), ir.VectorType(ir.FloatType(), ROW_STEP).as_pointer()
+            size = builder.extract_value(target.shape, 0)
+            step = ir.Constant(index, ROW_STEP)
+            with cgutils.for_range_slice(builder, ir.Constant(index, 0), size, step, intp=index) as (h, _):
+                to = builder.bitcast(builder.gep(target.data, [h]), wide)
+                what = builder.load(builder.bitcast(builder.gep(source, [h]), wide), align=4)
+                builder.store(builder.fadd(builder.load(to, align=4), what), to, align=4)
+            return context.get_dummy_value()
+
+        return types.void(out, rows, types.int64), code
+
+
+SHORTS = 16
+
+
+def find_short(lists: np.ndarray, at: np.int64, wanted: np.int64) -> np.int64:
+    """The first k below SHORTS with the number `wanted` in the bytes at + 2 k (the lower one first); SHORTS if there is
+    none. lists u8[] must have 2 * SHORTS bytes from `at` on."""
+    for k in range(SHORTS):
+        if int(lists[at + 2 * k]) | int(lists[at + 2 * k + 1]) << 8 == wanted:
+            return np.int64(k)
+    return np.int64(SHORTS)
+
+
+if MODE == JIT:
+
+    @intrinsic
+    def find_short(typingctx, lists, at, wanted):  # type: ignore[no-untyped-def]
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, args[0]).data
+            short, word, kind = ir.IntType(16), ir.IntType(32), ir.VectorType(ir.IntType(16), SHORTS)
+            place = builder.bitcast(builder.gep(data, [args[1]]), kind.as_pointer())
+            found = builder.load(place, align=1)
+            one = builder.insert_element(
+                ir.Constant(kind, ir.Undefined), builder.trunc(args[2], short), ir.Constant(word, 0)
+            )
+            lanes = ir.Constant(ir.VectorType(word, SHORTS), [0] * SHORTS)
+            equal = builder.icmp_unsigned("==", found, builder.shuffle_vector(one, one, lanes))
+            mask = builder.zext(builder.bitcast(equal, ir.IntType(SHORTS)), word)
+            mask = builder.or_(mask, ir.Constant(word, 1 << SHORTS))
+            return builder.zext(builder.cttz(mask, ir.Constant(ir.IntType(1), 1)), ir.IntType(64))
+
+        return types.int64(lists, types.int64, types.int64), code
+
+
+# --- exp and log -----------------------------------------------------------------------------------------------
+
+# exp and log as polynomials, which become vector code: the functions of the C library process one number at a time.
+
+SHIFT = 1.5 * 2.0**52  # from here to twice this value a float64 has no fractional part
+SHIFT_BITS = np.int64(0x4338000000000000)
+EXPONENT_OF_1 = np.int64(1023 << 52)
+FROM_ROOT_HALF = np.int64((1023 << 52) - 0x3FE6A09E667F3BCD)  # bits of 1 - bits of sqrt(1/2)
+LOG2_E = 1.4426950408889634
+LOG_2_HIGH = 6.93147180369123816490e-01  # times a whole number of 11 bits: exact
+LOG_2_LOW = 1.90821492927058770002e-10
+
+
+@inline
+def exp_of(x: float) -> float:
+    """exp(x) for x <= 0 within 4e-16 of its value; 0 below -700.
+
+    x = n log 2 + r, |r| <= log(2) / 2; the series of exp(r) to the 12th power, and n added to its exponent. Adding
+    SHIFT rounds to a whole number, which is then in the last bits."""
+    y = max(x, -700.0)
+    t = y * LOG2_E + SHIFT
+    n = t - SHIFT
+    r = (y - n * LOG_2_HIGH) - n * LOG_2_LOW
+    p = 1 / 479001600
+    p = p * r + 1 / 39916800
+    p = p * r + 1 / 3628800
+    p = p * r + 1 / 362880
+    p = p * r + 1 / 40320
+    p = p * r + 1 / 5040
+    p = p * r + 1 / 720
+    p = p * r + 1 / 120
+    p = p * r + 1 / 24
+    p = p * r + 1 / 6
+    p = ((p * r + 0.5) * r + 1.0) * r + 1.0
+    bits = np.float64(p).view(np.int64) + (np.float64(t).view(np.int64) << np.int64(52))
+    return np.int64(bits).view(np.float64) if x >= -700.0 else 0.0
+
+
+@inline
+def log_of(x: float) -> float:
+    """log(x) for an x that is neither tiny nor infinite; undefined for 0, which the caller handles.
+
+    x = 2^n m with m around 1, s = (m - 1) / (m + 1): log m = 2 (s + s^3/3 + s^5/5 + ...)"""
+    bits = np.float64(x).view(np.int64)
+    n = (bits + FROM_ROOT_HALF) >> np.int64(52)
+    m = np.int64(bits - (n << np.int64(52)) + EXPONENT_OF_1).view(np.float64)
+    k = np.int64(n + SHIFT_BITS).view(np.float64) - (SHIFT + 1023.0)
+    s = np.divide(m - 1.0, m + 1.0)  # the operator checks for a division by zero, which prevents vector code
+    z = s * s
+    p = 1 / 21
+    p = p * z + 1 / 19
+    p = p * z + 1 / 17
+    p = p * z + 1 / 15
+    p = p * z + 1 / 13
+    p = p * z + 1 / 11
+    p = p * z + 1 / 9
+    p = p * z + 1 / 7
+    p = p * z + 1 / 5
+    p = p * z + 1 / 3
+    return k * LOG_2_HIGH + (2.0 * s + (2.0 * s * z * p + k * LOG_2_LOW))

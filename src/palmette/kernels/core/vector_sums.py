@@ -8,6 +8,7 @@ results do not depend on the machine. The plain Python twins are for runs withou
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,8 @@ if MODE == JIT:
     from numba.core import cgutils
     from numba.extending import intrinsic
 
-    from .vector import spread
-    from .vector_code import INDEX, Rows, accumulators, number, over_strips, vector
+    from palmette.kernels.core.vector import spread
+    from palmette.kernels.core.vector_code import INDEX, Rows, accumulators, number, over_strips, vector
 
     PLAN = ((LANES, 3), (LANES, 1), (LANES // 2, 1), (1, 1))  # rows of up to 24 numbers are processed at once
 
@@ -240,15 +241,7 @@ def dot_run(left: np.ndarray, at: int, right: np.ndarray, begin: int, size: int)
 
 
 if MODE == JIT:
-    from llvmlite import ir
-    from numba import types
-    from numba.core import cgutils
-    from numba.extending import intrinsic
-
-    from .vector_sums import _added_up, _double
-
     SIDE_BY_SIDE = 4  # vectors of sums: an addition waits for the one before it, but not for those of the others
-    INDEX = ir.IntType(64)
 
     def _load(builder: Any, data: Any, at: Any, lanes: int) -> Any:
         """Numbers as float64."""
@@ -284,3 +277,65 @@ if MODE == JIT:
             return builder.fadd(_added_up(builder, total, LANES, builder.fadd), builder.load(sums[1][0]))
 
         return types.float64(left, types.int64, right, types.int64, types.int64), code
+
+
+# --- AdaGrad ---------------------------------------------------------------------------------------------------
+
+FLOOR = np.float32(0.01)  # initial sums of squares: features with tiny expectations must not make large steps
+
+
+def adapt_row(
+    w: np.ndarray, a: np.ndarray, squares: np.ndarray, row: np.int64, M: np.ndarray, i: int,
+    factors: tuple[np.float32, np.float32, np.float32], c: float,
+) -> None:  # fmt: skip
+    """Move w[row] against the slope value * M[i] + decay * w[row], the factors being value, decay and rate:
+
+    squares += slope^2;  change = -rate * slope / sqrt(squares + FLOOR);  w += change;  a += c * change,
+    the last one unless a is of size 0"""
+    value, decay, rate = factors
+    for h in range(w.shape[1]):
+        slope = value * M[i, h] + decay * w[row, h]
+        squares[row, h] += slope * slope
+        change = -rate * slope / np.sqrt(squares[row, h] + FLOOR)
+        w[row, h] += change
+        if a.shape[0] > 0:
+            a[row, h] += c * change
+
+
+if MODE == JIT:
+
+    @intrinsic
+    def adapt_row(typingctx, w, a, squares, row, M, i, factors, c):  # type: ignore[no-untyped-def]
+        def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            own, sums, state, table = (Rows(context, builder, signature.args[k], args[k]) for k in (0, 1, 2, 4))
+            row, i, c = args[3], args[5], args[7]
+            factors = [builder.extract_value(args[6], k) for k in range(3)]
+            single, double = ir.FloatType(), ir.DoubleType()
+            down = builder.fneg(factors[2])
+
+            def step(columns, lanes, averages):  # type: ignore[no-untyped-def]
+                kind, wide = vector(single, lanes), vector(double, lanes)
+                value, decay, by = (spread(builder, one, kind) for one in (factors[0], factors[1], down))
+                floor = spread(builder, ir.Constant(single, float(FLOOR)), kind)
+                name = f"llvm.sqrt.v{lanes}f32" if lanes > 1 else "llvm.sqrt.f32"
+                root = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), name)
+                for column in columns:
+                    before = own.load(row, column, lanes)
+                    slope = builder.fadd(builder.fmul(value, table.load(i, column, lanes)), builder.fmul(decay, before))
+                    total = builder.fadd(state.load(row, column, lanes), builder.fmul(slope, slope))
+                    state.store(total, row, column, lanes)
+                    change = builder.fdiv(builder.fmul(by, slope), builder.call(root, [builder.fadd(total, floor)]))
+                    own.store(builder.fadd(before, change), row, column, lanes)
+                    if averages:
+                        moved = builder.fmul(spread(builder, c, wide), builder.fpext(change, wide))
+                        sums.store(builder.fadd(sums.load(row, column, lanes), moved), row, column, lanes)
+
+            with builder.if_else(builder.icmp_signed(">", sums.count, number(0))) as (then, otherwise):
+                with then:
+                    over_strips(builder, own.width, PLAN, partial(step, averages=True))
+                with otherwise:
+                    over_strips(builder, own.width, PLAN, partial(step, averages=False))
+            return context.get_dummy_value()
+
+        factors = types.UniTuple(types.float32, 3)
+        return types.void(w, a, squares, types.int64, M, types.int64, factors, types.float64), code

@@ -11,9 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel, part
-from palmette.kernels.core.hashing import mixed
-from palmette.kernels.core.prefetch import fetch_item
-from palmette.kernels.core.table import (
+from palmette.kernels.core.hashing import (
     ABSENT,
     FeatureIndex,
     bucket_of,
@@ -22,7 +20,9 @@ from palmette.kernels.core.table import (
     find_or_add,
     find_sorted,
     grown,
+    mixed,
 )
+from palmette.kernels.core.prefetch import fetch_item
 from palmette.kernels.core.types import F32, I32, I32_2D, I64, U8, U64, U64_2D, Bytes, struct
 
 HERE, FIRST, LAST = 0, 1, 2  # the token that a macro's row is relative to
@@ -85,8 +85,8 @@ class TokenRange(NamedTuple):
     last: int
 
 
-# Templates of two cells with too many combinations for a memo, such as pairs of words: what each type adds to a key is
-# computed once, so that a key takes one multiplication.
+# Templates of two cells with too many combinations for a memo, such as pairs of words: what each type adds to a key
+# is computed once, so that a key takes one multiplication.
 
 
 class Pairs(NamedTuple):

@@ -9,8 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.core.hashing import BASE, hash_bytes, mixed, power_of
-from palmette.kernels.core.table import FeatureIndex, fetch_early, find, find_sorted
+from palmette.kernels.core.hashing import (
+    BASE,
+    FeatureIndex,
+    fetch_early,
+    find,
+    find_sorted,
+    hash_bytes,
+    mixed,
+    power_of,
+)
 from palmette.kernels.core.types import I32, I32_2D, I64, U64_2D, Bytes, struct
 from palmette.kernels.encode.encode import FIRST, HERE, Program
 

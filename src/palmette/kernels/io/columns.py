@@ -10,7 +10,7 @@ import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import BASE, hash_bytes, mixed, power_of
-from palmette.kernels.core.types import I32, I64, I64_2D, U8, U64, Bytes, struct
+from palmette.kernels.core.types import I32, I32_2D, I64, I64_2D, U8, U64, Bytes, struct
 
 TAB, NEWLINE, RETURN, SPACE, HASH, DASH, DOT, ZERO, NINE = 9, 10, 13, 32, 35, 45, 46, 48, 57
 RUNS = 0  # the separator for runs of spaces and TABs
@@ -282,4 +282,95 @@ def splice(data: Bytes, start: I64, end: I64, piece: I64, text: Bytes, offset: I
     for i in range(done, data.size):
         out[at] = data[i]
         at += 1
+    return out
+
+
+# --- n-best lists ----------------------------------------------------------------------------------------------
+# Text of n-best lists: the rows of the tokens, followed by labels, under headings.
+#
+# A list of a sentence is written as a block per candidate, or with the labels of all candidates side by side.
+
+
+@struct
+class ListTexts(NamedTuple):
+    """Strings data[start[k]:end[k]]."""
+
+    data: Bytes  # []
+    start: I64  # []
+    end: I64  # []
+
+
+@struct
+class Listed(NamedTuple):
+    """Candidates of S sentences with N tokens, at most K of each sentence."""
+
+    offset: I64  # [S+1]    the tokens of a sentence, from 0
+    labels: I32_2D  # [K, N]
+    found: I64  # [S]       how many candidates a sentence has
+
+
+@inline
+def _put(out: np.ndarray, at: int, data: np.ndarray, start: int, end: int) -> int:
+    """Copy bytes, or only measure them if `out` is of size 0; returns the place after them."""
+    if out.size > 0:
+        for i in range(start, end):
+            out[at + i - start] = data[i]
+    return at + end - start
+
+
+@inline
+def _end_line(out: np.ndarray, at: int) -> int:
+    if out.size > 0:
+        out[at] = NEWLINE
+    return at + 1
+
+
+@kernel
+def paste_blocks(rows: ListTexts, lists: Listed, headings: ListTexts, labels: ListTexts) -> U8:
+    """A block per candidate: its heading (one per candidate, in order), each row with its label, and an empty line."""
+    text, row_start, row_end = rows
+    offset, chosen, found = lists
+    heading, heading_start, heading_end = headings
+    names, name_start, name_end = labels
+    out, at = np.empty(0, np.uint8), 0
+    for write in (False, True):
+        if write:
+            out = np.empty(at, np.uint8)
+        at, h = 0, 0
+        for s in range(found.size):
+            for k in range(found[s]):
+                at = _put(out, at, heading, heading_start[h], heading_end[h])
+                h += 1
+                for i in range(offset[s], offset[s + 1]):
+                    at = _put(out, at, text, row_start[i], row_end[i])
+                    at = _put(out, at, names, name_start[chosen[k, i]], name_end[chosen[k, i]])
+                at = _end_line(out, at)
+    return out
+
+
+@kernel
+def paste_columns(rows: ListTexts, lists: Listed, headings: ListTexts, labels: ListTexts, n: int) -> U8:
+    """Per sentence its heading, each row with n labels, and an empty line. Of Y labels, the pieces are: each as the
+    first of a row, then each as a further one, and at 2 Y what stands for a candidate that does not exist."""
+    text, row_start, row_end = rows
+    offset, chosen, found = lists
+    heading, heading_start, heading_end = headings
+    names, name_start, name_end = labels
+    Y = name_start.size // 2
+    out, at = np.empty(0, np.uint8), 0
+    for write in (False, True):
+        if write:
+            out = np.empty(at, np.uint8)
+        at = 0
+        for s in range(found.size):
+            at = _put(out, at, heading, heading_start[s], heading_end[s])
+            for i in range(offset[s], offset[s + 1]):
+                at = _put(out, at, text, row_start[i], row_end[i])
+                for k in range(max(n, found[s])):
+                    name = 2 * Y
+                    if k < found[s]:
+                        name = chosen[k, i] + (Y if k > 0 else 0)
+                    at = _put(out, at, names, name_start[name], name_end[name])
+                at = _end_line(out, at)
+            at = _end_line(out, at)
     return out

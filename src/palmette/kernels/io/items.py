@@ -21,9 +21,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel, part
-from palmette.kernels.core.hashing import BASE, RANDOM, mixed
+from palmette.kernels.core.hashing import (
+    ABSENT,
+    BASE,
+    RANDOM,
+    FeatureIndex,
+    fetch_early,
+    find,
+    find_or_add,
+    find_sorted,
+    mixed,
+)
 from palmette.kernels.core.prefetch import fetch_item
-from palmette.kernels.core.table import ABSENT, FeatureIndex, fetch_early, find, find_or_add, find_sorted
 from palmette.kernels.core.types import F32, F64, I32, I32_2D, I64, I64_2D, U8, U64, Bytes, struct
 
 FINE, ODD, NO_ROOM = 0, 1, 2  # ODD: not of the form above; NO_ROOM: more tokens or attributes than the arrays take
@@ -35,7 +44,6 @@ STRING, MAP, ARRAY, NUMBER, OTHER = 0, 1, 2, 3, 4  # kinds of values
 COLON = RANDOM[58]
 LARGEST = np.float64(np.finfo(np.float32).max)
 AHEAD = 8  # keys that are fetched before they are looked up
-
 # RANDOM times the powers of BASE: four bytes are hashed with one multiplication in sequence
 BASE_2 = np.uint64(int(BASE) ** 2 % 2**64)
 BASE_3 = np.uint64(int(BASE) ** 3 % 2**64)

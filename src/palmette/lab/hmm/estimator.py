@@ -29,8 +29,8 @@ from palmette.data.text import CONVERT, NONE, check_utf8
 from palmette.display import drawn_by
 from palmette.errors import DataError, ModelError, UsageError, not_fitted
 from palmette.estimators.base import Estimator, PerSentence
-from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
-from palmette.kernels.chain.marginals import decode_marginal
+from palmette.kernels.chain.forward_backward import log_partitions, make_sum_workspace
+from palmette.kernels.chain.posteriors import decode_marginal
 from palmette.lab.hmm.tables import (
     NAME,
     SLACK,

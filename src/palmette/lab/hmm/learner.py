@@ -22,11 +22,11 @@ from palmette.options.declare import OptionError
 from palmette.options.learners import HiddenMarkov
 from palmette.options.spelling import argument, named
 from palmette.structures.chain.constraints import constraints, settle_scheme
-from palmette.structures.chain.model import ChainModel, best_labels
+from palmette.structures.chain.model import best_labels
 from palmette.structures.training_log import Epoch
 from palmette.training.chain.dev import check_labelled, held_out
 from palmette.training.chain.finish import about_data, tuned_bias, write_metadata
-from palmette.training.chain.request import TrainRequest
+from palmette.training.chain.request import Fitted, TrainRequest
 from palmette.training.chain.settle import forbidden_pairs
 from palmette.training.checks import warn_of_same_labels, warn_of_strange_corpus
 from palmette.training.result import TrainResult
@@ -41,7 +41,7 @@ def check_no_features(given: dict[str, Any]) -> None:
             raise OptionError(name, "an hmm reads only words (column 0): leave it out, or choose another learner")
 
 
-def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[ChainModel, TrainResult]:
+def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> Fitted:
     """Estimate an HMM by counting a labelled corpus in one pass; the interface is that of `fit`."""
     check_labelled(corpus, "training")
     request = replace(request, features=None)
@@ -86,7 +86,7 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     if not request.names:
         model.names = {}
     write_metadata(model, outcome, request, about_data(corpus), dev)
-    return model, outcome
+    return Fitted(model, outcome)
 
 
 def _report(hmm: HiddenMarkovModel, corpus: Corpus) -> None:

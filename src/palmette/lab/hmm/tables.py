@@ -21,7 +21,7 @@ from palmette.structures.chain.constraints import END, START
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import Shape, estimated, new_chain
-from palmette.structures.stored_features import Names
+from palmette.structures.stored import Names
 
 # Which words a hidden Markov model knows, and the classes of those that it does not.
 #

@@ -29,7 +29,7 @@ from palmette.errors import DataError, ModelError, counted
 from palmette.lab.kernels.ngrams import BEGIN, ROOT, Grams
 from palmette.lab.lm.estimate import RESERVED, OrderCounts, flattened
 from palmette.lab.lm.ngrams import lower_grams, split_order
-from palmette.structures.stored_features import Count
+from palmette.structures.stored import Count
 
 NOTHING = -99.0  # what other tools write for the logarithm of 0
 _COUNT = re.compile(r"ngram\s+(\d+)\s*=\s*(\d+)")

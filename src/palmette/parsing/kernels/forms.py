@@ -10,22 +10,32 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.core.aligned import aligned_zeros
-from palmette.kernels.core.types import F32, F64, F64_2D, I32, I32_2D, I32_3D, I64, I64_2D, U8, U64, U64_2D, struct
-from palmette.kernels.core.vector_rows import ROW_STEP
+from palmette.kernels.core.types import (
+    F32,
+    F64,
+    F64_2D,
+    I32,
+    I32_2D,
+    I32_3D,
+    I64,
+    I64_2D,
+    U8,
+    U64,
+    U64_2D,
+    aligned_zeros,
+    struct,
+)
+from palmette.kernels.core.vector import ROW_STEP
 from palmette.kernels.learning.rule import CandidateList, candidate_list
 
 SHIFT, LEFT, RIGHT, ROOT = range(4)
-
 # Nodes that an atom may read: three of the stack, four of the buffer, four children of each of the three
 S0, S1, S2, Q0, Q1, Q2, Q3 = range(7)
 CHILDREN = 7  # node of child k (LEFTMOST ...) of stack node i: CHILDREN + 4 * i + k
 LEFTMOST, SECOND_LEFT, RIGHTMOST, SECOND_RIGHT = range(4)
 NODES = CHILDREN + 12
-
 # What an atom reads of a node
 CELL, RELATION, LEFT_VALENCY, RIGHT_VALENCY, LEFT_SET, RIGHT_SET, DISTANCE, VARIANT = range(8)
-
 # Columns of States.node
 WORD = 0
 CHILD = 1  # four children, then the four actions that attached them
@@ -33,7 +43,6 @@ CHILD_ACTION = 5
 N_LEFT, N_RIGHT = 9, 10
 BEGIN = 11  # the first word that the top of the stack covers
 NODE_SIZE = 12
-
 MEMO_PLACES = 1 << 14, 1 << 19  # of a memo, at least and at most: the features of some sentences, or of many
 MEMO_WORDS = 16  # places per word that will be parsed
 POPPED = 8  # candidates examined per place of the beam, if many merge

@@ -16,7 +16,7 @@ import numpy as np
 
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.prefetch import fetch_item
-from palmette.kernels.core.vector_rows import add_row
+from palmette.kernels.core.vector import add_row
 from palmette.parsing.kernels.forms import Memo, Weights
 from palmette.parsing.kernels.small import bucket_of, copy_small, find_all_small
 from palmette.parsing.kernels.weights import add_list, find_key, find_row, list_length, list_start

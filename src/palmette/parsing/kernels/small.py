@@ -20,7 +20,7 @@ import numpy as np
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.prefetch import fetch_item
 from palmette.kernels.core.types import F32, I32, I64, U8, U64
-from palmette.kernels.core.vector_rows import SHORTS, find_short
+from palmette.kernels.core.vector import SHORTS, find_short
 from palmette.parsing.kernels.forms import Memo, Small
 from palmette.parsing.kernels.weights import list_length, list_start, place_in, table_for
 

@@ -26,10 +26,10 @@ UNKNOWN = -2
 
 
 # Indexes into the counts of training: the number of the next sentence from 1, updates, wrong words (with laso: how
-# often gold left the beam; with cost-augmented search: of the item with the largest score + cost), updates that were no
-# violation, lengths of updated prefixes as fractions of their sentences, merged states, infeasible trees; sentences
-# done in a call, and what is too small for the next ones (see update.py). One array is used over all calls, so that
-# sums do not depend on the division into calls.
+# often gold left the beam; with cost-augmented search: of the item with the largest score + cost), updates that were
+# no violation, lengths of updated prefixes as fractions of their sentences, merged states, infeasible trees;
+# sentences done in a call, and what is too small for the next ones (see update.py). One array is used over all calls,
+# so that sums do not depend on the division into calls.
 CLOCK, UPDATES, WRONG, BAD, CUTS, MERGES, INFEASIBLE, DONE, LACKS, N_COUNTS = range(10)
 
 

@@ -14,7 +14,7 @@ from palmette.reports.inspection import top_attributes, transition_table
 from palmette.serve.page.classes import tag_weights
 from palmette.serve.page.lines import example_lines
 from palmette.serve.page.models import PageModel, page_model, whole
-from palmette.structures.chain.attribute_names import attribute_name, attribute_words
+from palmette.structures.chain.explain import attribute_name, attribute_words
 from palmette.structures.chain.lists import is_list
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.posteriors import are_probabilities

@@ -28,12 +28,10 @@ from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import stride_of
 from palmette.structures.chain.weights import ARITIES, Shape
-from palmette.structures.stored_features import index_specs, name_specs
-from palmette.structures.stored_weights import Form, form_of, row_specs, type_of
+from palmette.structures.stored import CHECKPOINT, Form, form_of, index_specs, name_specs, row_specs, type_of
 
 PARTS = {1: "label", 2: "pair", 3: "triple", LABEL_CONTEXT: "past"}
 BLOCKS: dict[str, tuple[int | str, ...]] = {"end": (2, "W"), "pair": ("H", "W"), "triple": ("cubes", "H", "W")}
-CHECKPOINT = "checkpoint."
 SEEN = ("first", "combo", "seen", "ngram")  # names of arrays that only seen label n-grams have
 
 
@@ -47,7 +45,7 @@ class Layout(msgspec.Struct, frozen=True):
     checkpoint: bool = False
     random_start: bool = False  # whether the checkpoint has the random start of a latent chain
     drawn_features: bool = False  # and the seed of that of its attributes
-    forms: tuple[tuple[int, Form], ...] = ()  # arities whose rows are stored without padding (stored_weights.py)
+    forms: tuple[tuple[int, Form], ...] = ()  # arities whose rows are stored without padding (structures/stored.py)
     exact: bool = False  # float64 lists of a model of another tool (imported/model.py)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.errors import DataError
-from palmette.kernels.chain.beam import BeamData, BeamWeights, make_beam_workspace
-from palmette.kernels.chain.decode_beam import decode_beam
+from palmette.kernels.chain.beam import BeamData, BeamWeights, decode_beam, make_beam_workspace
 from palmette.kernels.chain.forms import Active, Data
 from palmette.structures.chain.search import BeamSearch
 

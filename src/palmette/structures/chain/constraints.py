@@ -19,13 +19,17 @@ from palmette.data.labels.schemes import (
     every_label_usable,
     fits,
     recognise,
+    scheme_named,
     schemes_of,
     unseen_scheme,
 )
 from palmette.errors import DataError, UsageError, counted, either
+from palmette.kernels.chain.forms import Chain
 from palmette.options.chain import TaggerOptions
+from palmette.options.declare import OptionError
 from palmette.options.spelling import named, spelt
-from palmette.structures.chain.weights import everything_allowed
+from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.weights import everything_allowed, new_chain
 
 logger = logging.getLogger(__name__)
 START, END = "<s>", "</s>"
@@ -189,3 +193,33 @@ def _check_gold(known: np.ndarray, allowed: Transitions, labels: list[str], corp
             hint=f"mend the data, or use {spelt(TaggerOptions, 'constraints', 'auto')} or none, or another list of "
             + named(TaggerOptions, "forbidden"),
         )
+
+
+# A trained model, or one of another tool, whose label sequences must follow a tag scheme from now on.
+
+
+def constrained(model: ChainModel, scheme: str = "auto") -> ChainModel:
+    """The model with the transitions forbidden that a tag scheme forbids, besides its own; `auto`: the strictest scheme
+    that its labels can be of."""
+    from palmette.structures.chain.imported.model import ImportedModel
+
+    if not are_chunk_labels(model.labels):
+        raise OptionError(
+            "scheme", f"{', '.join(model.labels[:8])} are no labels of a tag scheme (B-X, I-X, O)", "constraints"
+        )
+    if model.packed is not None:
+        raise OptionError("scheme", "constrain the full model, and compact it then", "constraints")
+    named = recognise(model.labels) if scheme == "auto" else scheme.upper()
+    if named is None:
+        raise OptionError("scheme", "the labels fit no tag scheme: name one, such as iob2", "constraints")
+    scheme_named(named)
+    own, new = model.allowed, allowed_transitions(model.labels, named)
+    allowed = Transitions(own.start & new.start, own.pair & new.pair, own.end & new.end)
+    if isinstance(model, ImportedModel):
+        return model.with_bare(allowed, named, _restricted(model.bare, model, allowed))
+    return model.changed(allowed=allowed, scheme=named, chain=_restricted(model.chain, model, allowed))
+
+
+def _restricted(chain: Chain, model: ChainModel, allowed: Transitions) -> Chain:
+    blank = new_chain(model.shape, {}, allowed, {})
+    return chain._replace(order=blank.order, forbid=blank.forbid, first=blank.first, last=blank.last)

@@ -13,8 +13,7 @@ from palmette.features.encode import Encoder, growing, kept_attributes, new_feat
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import Active, Chain, Data, no_active
 from palmette.kernels.chain.gather import inverted, seen_labels
-from palmette.kernels.core.hashing import mixed_all
-from palmette.kernels.core.table import FeatureIndex, add_all, find_all, hash_index, renumbered
+from palmette.kernels.core.hashing import FeatureIndex, add_all, find_all, hash_index, mixed_all, renumbered
 from palmette.kernels.encode.encode import TemplateCells, keep_attributes
 from palmette.kernels.io.columns import join_types
 from palmette.options.spelling import spelt

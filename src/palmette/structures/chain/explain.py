@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from palmette.data.analysed import Labelling
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask
-from palmette.display import drawn
+from palmette.display import drawn_by, printed_by
 from palmette.errors import DataError
+from palmette.features.readable import TAG, WORD, AttributeWords
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
-from palmette.structures.chain.attribute_names import attribute_name, attribute_words
+from palmette.options.chain import NAMED_FEATURES
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.nbest import nbest_lists
 from palmette.structures.chain.weights import ARITIES
@@ -65,8 +66,39 @@ class Explanation(NamedTuple):
     difference: float
     contributions: list[Contribution]  # the largest ones first
 
-    def _repr_html_(self) -> str:
-        return drawn(self, "reports.notebook:explained")
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists and numbers, ready for JSON."""
+        return {
+            "tokens": self.words,
+            "best": _candidate(self.first, self.first_states),
+            "runner_up": _candidate(self.second, self.second_states),
+            "difference": self.difference,
+            "contributions": [
+                {
+                    "token": c.token + 1,
+                    "word": self.words[c.token],
+                    "attribute": c.attribute,
+                    "name": c.name,
+                    "best": c.first,
+                    "runner_up": c.second,
+                    "amount": c.amount,
+                }
+                for c in self.contributions
+            ],
+        }
+
+    def __repr__(self) -> str:
+        return f"Explanation({len(self.words)} tokens, difference={self.difference:.4f})"
+
+    __str__ = printed_by("reports.sentence:print_explanation")
+    _repr_html_ = drawn_by("reports.notebook:explained")
+
+
+def _candidate(one: Labelling, states: list[str] | None) -> dict[str, Any]:
+    fields: dict[str, Any] = {"tags": one.output, "score": one.score}
+    if one.probability is not None:
+        fields["probability"] = one.probability
+    return fields if states is None else fields | {"states": states}
 
 
 def weight_of(chain: Chain, rows: FeatureWeights, attribute: int, states: tuple[int, ...]) -> float:
@@ -192,3 +224,33 @@ def _contributions(model: ChainModel, first: list[Part], second: list[Part], nam
         about_both = about[token, order, attribute]
         found.append(Contribution(token, called, *about_both, math.fsum(own), in_words(called)))
     return sorted((c for c in found if c.amount != 0), key=lambda c: -abs(c.amount))
+
+
+# What the attributes of a model are called: their strings, and in words.
+
+
+def attribute_name(model: ChainModel, order: int, attribute: int) -> str:
+    """The string of an attribute, or its number if the model does not have the strings."""
+    return model.names[order][attribute] if order in model.names else f"#{attribute}"
+
+
+def attribute_words(model: ChainModel) -> Callable[[str], str]:
+    """A function from strings of attributes to words; ready-made attributes stay as they are."""
+    if model.encoder is None:
+        return str
+    templates = model.encoder.templates
+    if templates.name == "char":
+        return AttributeWords(templates, own_names=False)
+    counted = model.settings.chosen_learner.kind == "hmm"  # its templates are its own
+    own = not counted and model.meta.get("features") not in NAMED_FEATURES
+    return AttributeWords(templates, _columns(model, model.encoder.n_columns, own), own_names=own)
+
+
+def _columns(model: ChainModel, n: int, own: bool) -> list[str]:
+    """What the columns are called: as they were chosen by name, else word, tag, column2, ... Of many columns that own
+    templates read the second may be anything: it is column1."""
+    reading = model.meta.get("reading")
+    chosen = (reading.get("columns") if isinstance(reading, dict) else getattr(reading, "columns", None)) or ()
+    usual = [WORD, "column1" if own and n > 2 else TAG, *(f"column{k}" for k in range(2, n))]
+    named = [name if k and not name.lstrip("-").isdigit() else None for k, name in enumerate(map(str, chosen))]
+    return [(named[k] if k < len(named) else None) or usual[k] for k in range(max(n, 2))]

@@ -95,7 +95,21 @@ def tag_file(
     writer = Writer(spec.format, request.output, names, scores=request.scores, confidence=request.confidences)
 
     def work(corpus: Corpus) -> Processed:
-        return _tag_block(model, writer, with_columns(corpus, request.helpers, model), request)
+        corpus = with_columns(corpus, request.helpers, model)
+        mask, bias = request.mask(corpus, model), request.biases
+        if request.states:
+            found = Decoded(*model.tag(corpus, bias, mask, states=True), None)
+        else:
+            found = model.decode(corpus, request.decode, bias, mask, request.cap)
+        sure = None
+        if any(request.confidences):
+            from palmette.structures.chain.posteriors import confidence_of
+
+            sure = confidence_of(
+                model, corpus, found.labels, bias, mask, marginals=request.marginals, whole=request.confidence
+            )
+        proven = (0, 0) if found.proven is None else (int(found.proven.sum()), found.proven.size)
+        return Processed(writer.write(corpus, found.labels, found.scores, sure), (corpus.n_tokens, *proven))
 
     blocks, encoding = stream_corpus(source, spec), request.written_encoding
     opened = writer.opened
@@ -178,23 +192,6 @@ def _check_listed(request: TagRequest) -> None:
     for name in ("scores", "states", "decode", "confidence", "marginals"):
         if getattr(request, name) != getattr(default, name):
             raise UsageError(f"{name} does not apply to n-best lists, which have labels with their scores")
-
-
-def _tag_block(model: ChainModel, writer: Writer, corpus: Corpus, request: TagRequest) -> Processed:
-    mask, bias = request.mask(corpus, model), request.biases
-    if request.states:
-        found = Decoded(*model.tag(corpus, bias, mask, states=True), None)
-    else:
-        found = model.decode(corpus, request.decode, bias, mask, request.cap)
-    sure = None
-    if any(request.confidences):
-        from palmette.structures.chain.posteriors import confidence_of
-
-        sure = confidence_of(
-            model, corpus, found.labels, bias, mask, marginals=request.marginals, whole=request.confidence
-        )
-    proven = (0, 0) if found.proven is None else (int(found.proven.sum()), found.proven.size)
-    return Processed(writer.write(corpus, found.labels, found.scores, sure), (corpus.n_tokens, *proven))
 
 
 def with_columns(corpus: Corpus, helpers: Sequence[ChainModel], reader: ChainModel) -> Corpus:

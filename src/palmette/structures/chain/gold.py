@@ -9,8 +9,8 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import known_gold, label_names, mark_partial_labels
-from palmette.data.labels.schemes import unseen_scheme
-from palmette.errors import DataError
+from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
+from palmette.errors import DataError, UsageError
 from palmette.structures.chain.model import ChainModel
 
 if TYPE_CHECKING:
@@ -61,15 +61,29 @@ def evaluated(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None =
     return score(gold, guess, corpus.offset, labels, unseen(model, corpus), scheme, known=certain(corpus))
 
 
-def accuracy(model: ChainModel, items: Items, sample_weight: Sequence[float] | None = None) -> float:
-    """Token accuracy; sample_weight: a number per sentence that weighs its tokens."""
+def main_score(
+    model: ChainModel, items: Items, metric: str = "auto", sample_weight: Sequence[float] | None = None
+) -> float:
+    """F1 of spans (metric f1, or auto if the labels are spans) or the share of tokens that are right (accuracy), with
+    sentences weighed by `sample_weight`."""
+    from palmette.evaluation.significance import span_tally, token_tally
+    from palmette.evaluation.spans import ChunkTables
+    from palmette.evaluation.tokens import sentence_sums
+
     corpus = items.corpus
-    if sample_weight is None:
-        return evaluated(model, corpus).accuracy
-    weight = np.repeat(items.weights(sample_weight), np.diff(corpus.offset)).astype(np.float64)
-    gold, guess, _ = gold_and_guess(model, corpus)
-    sure = certain(corpus)
-    weight *= 1.0 if sure is None else sure
-    if not weight.sum() > 0:
+    weight = np.ones(corpus.n_sentences) if sample_weight is None else items.weights(sample_weight).astype(np.float64)
+    gold, guess, labels = gold_and_guess(model, corpus)
+    scheme, known = unseen_scheme(model.scheme), certain(corpus)
+    spans = scheme is not None or are_chunk_labels(labels)
+    if metric == "f1" and not spans:
+        raise UsageError("the metric f1 scores spans, and the labels are not spans (B-X, I-X, O): choose accuracy")
+    if known is not None and metric == "auto":  # spans are scored in sentences that are known throughout
+        spans = spans and bool((sentence_sums(known, corpus.offset) == np.diff(corpus.offset)).any())
+    if spans and metric != "accuracy":
+        tally = span_tally(gold, guess, corpus.offset, ChunkTables.of(labels, scheme), known)
+    else:
+        tally = token_tally(gold, guess, corpus.offset, known)
+    if not float(weight @ token_tally(gold, guess, corpus.offset, known).bottom) > 0:
         raise DataError("the sample weights of all scored tokens are 0")
-    return float(np.average(gold == guess, weights=weight))
+    whole = float(weight @ tally.bottom)
+    return float(weight @ tally.top) / whole if whole else 0.0

@@ -12,8 +12,9 @@ import numpy as np
 
 from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
-from palmette.kernels.chain.label_context import LABEL_BITS, LabelContextWeights, table_of
-from palmette.kernels.core.aligned import aligned_zeros
+from palmette.kernels.chain.forms import LabelContextWeights
+from palmette.kernels.chain.label_context import LABEL_BITS, table_of
+from palmette.kernels.core.types import aligned_zeros
 from palmette.structures.chain.data import Collected
 
 INITIAL_ROWS = 1 << 10  # rows allocated at first

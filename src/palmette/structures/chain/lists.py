@@ -1,7 +1,7 @@
 """Weights of attributes on labels as lists, in place of dense rows: made, grown, averaged, unpacked.
 
 Dense rows of thousands of labels are nearly all zeros. Lists hold the same weights, and training and tagging give the
-same results as with rows, but for the order in which float32 scores are summed (see kernels/chain/lists.py).
+same results as with rows, but for the order in which float32 scores are summed (see kernels/chain/weights.py).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data, FeatureWeights, no_state, no_sums, no_weights, stride_of
-from palmette.kernels.core.aligned import aligned_zeros
+from palmette.kernels.core.types import aligned_zeros
 
 MANY_LABELS = 256
 """From so many labels on weights of single labels are lists. Below, rows are faster and small enough."""

@@ -12,7 +12,7 @@ from palmette.data.labels.numbers import LabelNumbers
 from palmette.features.resources import Resources
 from palmette.options.chain import MOST_STATES
 from palmette.structures.chain.temperature import COLDEST, HOTTEST, Calibration
-from palmette.structures.stored_features import Count, Name, StoredTemplates
+from palmette.structures.stored import Count, Name, StoredTemplates
 from palmette.structures.training_log import Epoch
 
 TASK = "chain"
@@ -91,6 +91,3 @@ class ChainMeta(AboutTraining, kw_only=True, frozen=True):
     sizes: dict[str, Count]  # attributes of each part
     bias: dict[str, float]
     settings: dict[str, Any] = {}
-
-
-ABOUT_TRAINING = AboutTraining.__struct_fields__

@@ -16,9 +16,9 @@ from palmette.data.labels.schemes import Transitions
 from palmette.errors import DataError, counted
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Chain, Data, Trellis, make_trellis, stride_of
-from palmette.kernels.chain.train import decode
+from palmette.kernels.chain.viterbi import decode
 from palmette.kernels.core.compile import prepared
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex
 from palmette.options.chain import ChainSettings
 from palmette.options.declare import OptionError
 from palmette.options.spelling import argument
@@ -29,11 +29,11 @@ from palmette.structures.chain.weights import Shape
 if TYPE_CHECKING:  # the best path does not wait for the other ways to decode
     from palmette.kernels.chain.beam import BeamWeights
     from palmette.kernels.chain.double import DoubleWeights
-    from palmette.kernels.chain.label_context import LabelContextWeights
-    from palmette.kernels.chain.packed import PackedRows
+    from palmette.kernels.chain.forms import LabelContextWeights
+    from palmette.kernels.chain.viterbi import PackedRows
     from palmette.structures.chain.scoring import Scoring
     from palmette.structures.chain.session import Session
-    from palmette.structures.stored_features import Names
+    from palmette.structures.stored import Names
 
 MOST_BIAS = 1e9  # more would leave nothing of the scores in a float32
 
@@ -192,17 +192,12 @@ class ChainModel(Searching):
             seen = self.encode_contexts(corpus)
             found, scores = beam_states(self.weights(bias), data, seen, self.beam_search, known is not None)
         else:
-            found, scores = self.best_path(data, bias, known is not None)
+            kernel, own = self.search(bias)
+            found, scores = np.zeros(data.known.size, np.int32), np.zeros(data.offset.size - 1)
+            kernel(*own, data, self.tables(data), found, scores, known is not None)
         found = found if states or self.shape.states_per_label == 1 else self.searched.label_of[found]
         check_feasible(scores, corpus, self.beam)
         return found, scores
-
-    def best_path(self, data: Data, bias: dict[str, float] | None, restricted: bool) -> tuple[np.ndarray, np.ndarray]:
-        """The state of each token on the best path i32[N] and the score of each sentence f64[S]."""
-        kernel, own = self.search(bias)
-        states, scores = np.zeros(data.known.size, np.int32), np.zeros(data.offset.size - 1)
-        kernel(*own, data, self.tables(data), states, scores, restricted)
-        return states, scores
 
     def knows(self, hashes: np.ndarray) -> np.ndarray:
         """Which words were in the training data, bool[words], by their hashes."""

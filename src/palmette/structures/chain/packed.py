@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, FeatureWeights, no_weights
-from palmette.kernels.chain.packed import PackedRows, decode_packed
-from palmette.kernels.core.aligned import aligned_zeros
+from palmette.kernels.chain.viterbi import PackedRows, decode_packed
+from palmette.kernels.core.types import aligned_zeros
 from palmette.structures.chain.lists import as_rows
 from palmette.structures.chain.model import ChainModel
 

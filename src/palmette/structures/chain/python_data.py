@@ -6,7 +6,7 @@ which numbers the cells of all sentences together. `predicted` decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +16,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask, mask_from_items
 from palmette.data.labels.numbers import label_numbers
 from palmette.errors import DataError, UsageError
-from palmette.structures.chain.model import CAP, ChainModel
+from palmette.structures.chain.model import CAP, ChainModel, check_columns
 
 if TYPE_CHECKING:
     from palmette.data.items import Items
@@ -31,6 +31,17 @@ def mode_of(model: ChainModel) -> str:
 
 def items_of(model: ChainModel, X: Iterable[Any], y: Iterable[Any] | None = None) -> Items:
     """A corpus for the model, which looks ready-made attributes up."""
+    try:
+        items = _read(model, X, y)
+        check_columns(items.corpus, model.encoder)
+    except DataError:
+        if y is None and _is_one_sentence(model, X):
+            raise DataError("X looks like one sentence: give a list of sentences, as in predict([sentence])") from None
+        raise
+    return items
+
+
+def _read(model: ChainModel, X: Iterable[Any], y: Iterable[Any] | None = None) -> Items:
     from palmette.data.items import corpus_from_items
 
     index = model.feature_indexes[1] if model.encoder is None else None
@@ -38,6 +49,20 @@ def items_of(model: ChainModel, X: Iterable[Any], y: Iterable[Any] | None = None
         X, y, mode=mode_of(model), index=index, widths=model.meta.get("vectors"), numbers=model.label_numbers,
         columns=model.meta.get("columns"),
     )  # fmt: skip
+
+
+def _is_one_sentence(model: ChainModel, X: Any) -> bool:
+    """Whether what cannot be read as sentences is read as the tokens of one. A string with spaces is a text, and a list
+    of one list is one sentence that lacks something."""
+    if not isinstance(X, list | tuple) or not X or (len(X) == 1 and not isinstance(X[0], Mapping)):
+        return False
+    if any(isinstance(token, str) and len(token.split()) > 1 for token in X):
+        return False
+    try:
+        check_columns(_read(model, [X]).corpus, model.encoder)
+    except DataError:
+        return False
+    return True
 
 
 def corpus_of(model: ChainModel, X: Iterable[Any], y: Iterable[Any], labels: Any = None) -> Corpus:
@@ -54,7 +79,7 @@ def corpus_of(model: ChainModel, X: Iterable[Any], y: Iterable[Any], labels: Any
 
 def sentence_of(model: ChainModel, tokens: Any, without: str) -> Corpus:
     """A corpus of one sentence, which must have tokens."""
-    corpus = items_of(model, [tokens]).corpus
+    corpus = _read(model, [tokens]).corpus
     if not corpus.n_tokens:
         raise DataError(f"a sentence without tokens has {without}")
     return corpus

@@ -29,13 +29,12 @@ class Lists:
     ) -> np.ndarray:
         """Of the sentences first..last - 1: labels to out i32[n, their tokens], scores f64[sentences, n], and unless it
         is of size 0 probability f64[sentences, n]. How many each sentence has, i64[sentences]."""
+        from palmette.kernels.chain.kbest import BestSequences
         from palmette.kernels.chain.nbest import decode_nbest
 
-        found = np.zeros(last - first, np.int64)
-        decode_nbest(
-            self.chain, self.data, self.workspace, first, last, out, scores, probability, found, restricted
-        )  # fmt: skip
-        return found
+        best = BestSequences(out, scores, probability, np.zeros(last - first, np.int64))
+        decode_nbest(self.chain, self.data, self.workspace, first, last, best, restricted)
+        return best.found
 
 
 class Scoring:
@@ -46,7 +45,7 @@ class Scoring:
 
     def log_partitions(self, data: Data, restricted: bool) -> np.ndarray:
         """log Z of each sentence f64[S]: of all paths, or of those that the label mask allows."""
-        from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
+        from palmette.kernels.chain.forward_backward import log_partitions, make_sum_workspace
 
         log_z = np.zeros(data.offset.size - 1)
         log_partitions(self.chain, data, make_sum_workspace(self.chain, data), log_z, restricted)
@@ -54,8 +53,8 @@ class Scoring:
 
     def most_probable(self, data: Data, restricted: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The label with the largest posterior of each token i32[N], that posterior f64[N], and log Z f64[S]."""
-        from palmette.kernels.chain.forward import make_sum_workspace
-        from palmette.kernels.chain.marginals import decode_marginal
+        from palmette.kernels.chain.forward_backward import make_sum_workspace
+        from palmette.kernels.chain.posteriors import decode_marginal
 
         labels, confidence, log_z = _results(data)
         workspace = make_sum_workspace(self.chain, data, both=True)
@@ -84,7 +83,7 @@ class Scoring:
 
     def prepared_partitions(self, data: Data, log_z: np.ndarray) -> Callable[[], None]:
         """A call that writes log Z of the allowed paths f64[S], likewise."""
-        from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
+        from palmette.kernels.chain.forward_backward import log_partitions, make_sum_workspace
 
         return prepared(log_partitions, self.chain, data, make_sum_workspace(self.chain, data), log_z, True)
 

@@ -28,8 +28,8 @@ from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import label_names, mark_partial_labels, training_mask
 from palmette.errors import DataError
 from palmette.kernels.chain.forms import Active, Chain, Data, make_trellis
-from palmette.kernels.chain.margin import margins
-from palmette.kernels.chain.train import decode
+from palmette.kernels.chain.max_recursion import margins
+from palmette.kernels.chain.viterbi import decode
 from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.chain.weights import norm
 

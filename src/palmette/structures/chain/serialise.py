@@ -10,11 +10,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from palmette.data import array_specs, model_file
-from palmette.data.array_specs import Arrays
+from palmette.data.array_specs import Arrays, ArraySpec
 from palmette.data.files import FilePath, shown, write_whole
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.automaton import checked_automaton
@@ -27,12 +26,17 @@ from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import (
     Chain,
     FeatureWeights,
+    TransitionWeights,
+    no_state,
+    no_sums,
+    no_weights,
     stride_of,
 )
+from palmette.kernels.chain.viterbi import PackedRows
+from palmette.kernels.core.types import aligned_zeros
 from palmette.lazy import loaded
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.array_specs import (
-    CHECKPOINT,
     EXACT_PAIRS,
     PARTS,
     Layout,
@@ -41,39 +45,44 @@ from palmette.structures.chain.array_specs import (
     layout_of,
 )
 from palmette.structures.chain.imported.recognise import load_imported
-from palmette.structures.chain.lists import as_rows, entries, is_list
-from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, Imported, StoredShape
+from palmette.structures.chain.lists import MANY_LABELS, as_rows, entries, from_entries, is_list
+from palmette.structures.chain.metadata import TASK, AboutTraining, ChainMeta, Imported, StoredShape
 from palmette.structures.chain.model import MOST_BIAS, ChainModel
 from palmette.structures.chain.packed import CompactModel, scale_of, scaled
-from palmette.structures.chain.unpacked import as_lists, row_bytes, unpack_chain_weights, unpack_contexts, unpack_packed
 from palmette.structures.chain.weights import (
     ARITIES,
     Shape,
     as_stored,
+    from_stored,
+    new_chain,
     used_rows,
 )
-from palmette.structures.stored_features import (
+from palmette.structures.stored import (
+    EMPTY,
+    ENTRIES,
+    FEW,
+    Form,
+    ModelStore,
+    check_growth,
     ordered_names,
     pack_encoder,
+    pack_entries,
     pack_index,
     pack_names,
+    pack_rows,
+    smallest,
+    stored_bytes,
     unpack_encoder,
     unpack_index,
     unpack_names,
+    unpack_rows,
 )
-from palmette.structures.stored_settings import unpack_settings
-from palmette.structures.stored_weights import (
-    check_growth,
-    pack_entries,
-    pack_rows,
-    smallest,
-)
-from palmette.structures.training_log import without_times
 
 if TYPE_CHECKING:
-    from palmette.kernels.chain.label_context import LabelContextWeights
+    from palmette.kernels.chain.forms import LabelContextWeights
 
 CRFSUITE = ".crfsuite"
+STORE = ModelStore(TASK, ChainMeta, AboutTraining, ChainSettings)
 
 # --- saving -------------------------------------------------------------------------------------------------
 
@@ -90,10 +99,13 @@ def save_chain(model: ChainModel, path: FilePath) -> None:
 
 def chain_parts(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the metadata of a model file."""
-    meta = _pack_meta(model)
-    parts = _pack_arrays(model)
-    specs = chain_specs(layout_of(parts, model.encoder, model.label_contexts is not None), parts)
-    return array_specs.pack(parts, specs, chain_sizes(model.shape, meta["sizes"])), meta
+    own, beam = _pack_meta(model), model.label_contexts is not None
+    sizes = chain_sizes(model.shape, own["sizes"])
+
+    def specs(parts: Arrays) -> tuple[ArraySpec, ...]:
+        return chain_specs(layout_of(parts, model.encoder, beam), parts)
+
+    return STORE.pack(model, own, _pack_arrays(model), specs, sizes, _checkpoint(model))
 
 
 def _pack_arrays(model: ChainModel) -> dict[str, np.ndarray]:
@@ -110,7 +122,7 @@ def _pack_arrays(model: ChainModel) -> dict[str, np.ndarray]:
     for arity in model.feature_indexes:
         numbered = arity == LABEL_CONTEXT or bool(model.checkpoint)
         parts |= (_pack_numbered if numbered else _pack_sorted)(model, arity)
-    return parts | {f"{CHECKPOINT}{name}": array for name, array in _checkpoint(model).items()}
+    return parts
 
 
 def _pack_numbered(model: ChainModel, arity: int) -> dict[str, np.ndarray]:
@@ -196,19 +208,14 @@ def _checkpoint(model: ChainModel) -> dict[str, np.ndarray]:
 
 def _pack_meta(model: ChainModel) -> dict[str, Any]:
     without_templates = {"templates": None, "resources": Resources().to_dict()}
-    meta = {
-        "task": TASK,
+    return {
         "labels": model.labels,
         "shape": _pack_shape(model.shape),
         "scheme": model.scheme,
         **(without_templates if model.encoder is None else pack_encoder(model.encoder)),
         "sizes": {PARTS[arity]: index.size for arity, index in model.feature_indexes.items()},
         "bias": model.bias,
-        "settings": model.settings.to_dict(),
-        **model.meta,
-        "history": without_times(model.meta.get("history", [])),
     }
-    return model_file.declared(meta, ChainMeta)
 
 
 def _pack_shape(shape: Shape) -> dict[str, Any]:
@@ -233,12 +240,10 @@ def load_chain(path: FilePath, *, copy: bool = False) -> ChainModel:
 
 def chain_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
     """The model of arrays and metadata as `chain_parts` gives them, all of them checked."""
-    model_file.check_task(meta, TASK, file)
-    stored = model_file.read_metadata(meta, ChainMeta, "metadata", file)
+    stored, settings = STORE.read(meta, file)
     _check_names(stored, file)
     if isinstance(stored.reading, dict):
         FormatSpec.from_stored(stored.reading, file)
-    settings = unpack_settings(stored.settings, ChainSettings, file)
     shape = _unpack_shape(stored.shape, len(stored.labels), file)
     encoder = (
         None if stored.templates is None else unpack_encoder(stored.templates, stored.resources, settings.unicode, file)
@@ -257,7 +262,6 @@ def chain_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainMo
             check_growth(found, PARTS[arity], row_bytes(shape, arity, A), file)
     indexes = {arity: unpack_index(found, PARTS[arity], sizes[PARTS[arity]]) for arity in layout.arities}
     names = {arity: unpack_names(found, PARTS[arity], index, file) for arity, index in indexes.items()}
-    about = msgspec.to_builtins(stored)
     make, chain = _unpack_kind(found, layout, shape, allowed, stored, file)
     return make(
         stored.labels,
@@ -270,12 +274,11 @@ def chain_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainMo
         {arity: own for arity, own in names.items() if own is not None},
         found["vocabulary"] if "vocabulary" in found else found["words"],
         stored.bias,
-        {key: about[key] for key in ABOUT_TRAINING if key in about},
-        {name.removeprefix(CHECKPOINT): found[name] for name in found if name.startswith(CHECKPOINT)},
-        unpack_contexts(found, layout, shape, encoder),
-        beam,
-        settings,
-        beam > 0 and settings.beam is not None and bool(settings.beam.recombine),
+        label_contexts=unpack_contexts(found, layout, shape, encoder),
+        beam=beam,
+        settings=settings,
+        recombine=beam > 0 and settings.beam is not None and bool(settings.beam.recombine),
+        **STORE.training(stored, found),
     )
 
 
@@ -346,3 +349,86 @@ def _attributes(stored: ChainMeta, part: str, file: str) -> int:
     if part not in stored.sizes:
         raise ModelError(f"damaged model: its metadata lacks the number of attributes of {part!r}", file=file)
     return stored.sizes[part]
+
+
+# --- weights in the forms that kernels read -----------------------------------------------------------------
+
+
+def unpack_chain_weights(
+    arrays: Arrays, layout: Layout, shape: Shape, allowed: Transitions, sizes: dict[str, int]
+) -> Chain:
+    rows = {arity: no_weights() for arity in ARITIES}
+    forms = dict(layout.forms)
+    for arity in layout.arities:
+        if arity not in forms and arity != LABEL_CONTEXT:
+            rows[arity] = _unpack_weights(arrays, PARTS[arity])
+        elif arity in forms and not (arity == 1 and forms[arity].scaled):
+            rows[arity] = _unpack_cells(arrays, arity, forms[arity], shape, sizes[PARTS[arity]])
+    tables = from_stored(arrays, "bare.")
+    ends, pairs, triples = (TransitionWeights(table, no_sums(), no_state()) for table in tables)
+    blank = new_chain(shape, {}, allowed, {})
+    return blank._replace(transitions=(ends, pairs, triples), weights=(rows[1], rows[2], rows[3]))
+
+
+def _unpack_weights(arrays: Arrays, part: str) -> FeatureWeights:
+    w = arrays[f"{part}.weights"]
+    if f"{part}.slot" in arrays:
+        return no_weights()._replace(slot=arrays[f"{part}.slot"], used=np.array([w.shape[0]], np.int64), w=w)
+    if f"{part}.seen" in arrays:
+        first = np.concatenate(([0], np.cumsum(arrays[f"{part}.seen"], dtype=np.int64)))
+        combo = arrays[f"{part}.ngram"].astype(np.int32)
+    else:
+        first, combo = arrays[f"{part}.first"], arrays[f"{part}.combo"]
+    return no_weights()._replace(slot=np.diff(first).astype(np.int32), first=first, combo=combo, w=w)
+
+
+def _unpack_cells(arrays: Arrays, arity: int, form: Form, shape: Shape, A: int) -> FeatureWeights:
+    """Padded rows, row 0 being zero, from those of a file; lists if there are many labels."""
+    part, H = PARTS[arity], shape.n_states
+    if as_lists(arrays, arity, form, shape, A):
+        count, state, value = (arrays[f"{part}.{name}"] for name in ENTRIES)
+        if form.scaled:
+            value = value * np.repeat(arrays[f"{part}.scale"], count)
+        return from_entries(shape.block(arity), count, state, value)
+    w = aligned_zeros((A + 1, shape.width(arity)), np.float32)
+    padded = w.reshape(A + 1, *(H,) * (arity - 1), stride_of(H))
+    unpack_rows(arrays, part, form, padded[1:, ..., :H])
+    if form.scaled:
+        w[1:] *= arrays[f"{part}.scale"][:, None]
+    slot = np.arange(1, A + 1, dtype=np.int32)
+    return no_weights()._replace(slot=slot, used=np.array([A + 1], np.int64), w=w)
+
+
+def as_lists(arrays: Arrays, arity: int, form: Form, shape: Shape, A: int) -> bool:
+    """Whether stored weights become lists: those of many labels, and sparse weights of label pairs and triples if their
+    rows would take far more memory than the file."""
+    if arity == 1 or not form.sparse:
+        return form.sparse and not form.scaled and shape.n_labels >= MANY_LABELS
+    stored = stored_bytes(arrays, PARTS[arity])
+    return not shape.latent and row_bytes(shape, arity, A) > EMPTY + FEW * stored
+
+
+def row_bytes(shape: Shape, arity: int, A: int) -> int:
+    """The memory of dense rows."""
+    return 4 * (A + 1) * shape.width(arity)
+
+
+def unpack_packed(arrays: Arrays, form: Form, shape: Shape) -> PackedRows:
+    part, H = PARTS[1], shape.n_states
+    scale = arrays[f"{part}.scale"]
+    number = aligned_zeros((scale.size, stride_of(H)), np.int8)
+    unpack_rows(arrays, part, form, number[:, :H])
+    return PackedRows(number, scale)
+
+
+def unpack_contexts(
+    arrays: Arrays, layout: Layout, shape: Shape, encoder: Encoder | None
+) -> LabelContextWeights | None:
+    if not layout.beam:
+        return None
+    from palmette.structures.chain.label_context import no_context_weights, stored_context_weights
+
+    if LABEL_CONTEXT in layout.arities:
+        names = ("past.template", "past.owner", "past.code", "past.weights")
+        return stored_context_weights(encoder, *(arrays[name] for name in names))
+    return no_context_weights(stride_of(shape.n_states))

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
+
+from palmette.display import html_by, printed_by
 
 if TYPE_CHECKING:
     from palmette.kernels.chain.forms import Chain, Data, FeatureWeights
@@ -35,6 +37,14 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     before: dict[str, float] = {}
     after: dict[str, float] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts and numbers, ready for JSON."""
+        made: dict[str, Any] = msgspec.to_builtins(self)
+        return made
+
+    __str__ = printed_by("reports.reliability:print_calibration")
+    _repr_html_ = html_by("reports.reliability:print_calibration")
 
 
 def with_temperature(chain: Chain, temperature: float) -> Chain:

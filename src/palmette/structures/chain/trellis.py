@@ -15,7 +15,7 @@ from palmette.data.labels.mask import LabelMask
 from palmette.display import drawn_by
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import make_trellis
-from palmette.kernels.chain.train import decode
+from palmette.kernels.chain.viterbi import decode
 from palmette.structures.chain.data import allow_table
 from palmette.structures.chain.model import ChainModel
 
@@ -144,8 +144,7 @@ def _beamed(
     model: ChainModel, corpus: Corpus, bias: dict[str, float] | None, best: list[int], known: LabelMask | None
 ) -> Beamed:
     """What a beam keeps at each token."""
-    from palmette.kernels.chain.beam import BeamData, make_beam_workspace
-    from palmette.kernels.chain.decode_beam import decode_beam
+    from palmette.kernels.chain.beam import BeamData, decode_beam, make_beam_workspace
 
     n, width = corpus.n_tokens, model.beam
     weights, both = model.weights(bias), BeamData(model.encode(corpus, known), model.encode_contexts(corpus))

@@ -27,7 +27,7 @@ from palmette.kernels.chain.forms import (
     no_weights,
     stride_of,
 )
-from palmette.kernels.core.aligned import aligned_zeros
+from palmette.kernels.core.types import aligned_zeros
 from palmette.options.chain import ChainOptions
 from palmette.options.spelling import spelt
 from palmette.structures.chain.lists import fixed, grows

@@ -18,7 +18,7 @@ from palmette.errors import DataError, UsageError
 from palmette.evaluation.scores import LabelScores, score
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Data
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.core.hashing import FeatureIndex
 from palmette.options.chain import ChainOptions, ChainSettings, development_data
 from palmette.options.spelling import named, spelt
 from palmette.structures.chain.beam import beam_labels

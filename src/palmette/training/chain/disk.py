@@ -1,8 +1,8 @@
 """Training on data that need not fit into memory: the scale `Disk`.
 
-survey      count attributes, collect labels and words             survey.py, label_digest.py, label_blocks.py
+survey      count attributes, collect labels and words             survey.py
 encode      read again, write attribute numbers to mapped files    here, structures/chain/mapped.py
-train       passes in shuffled blocks, or L-BFGS block by block    mapped_objective.py
+train       passes in shuffled blocks, or L-BFGS block by block    here, `MappedObjective`
 """
 
 from __future__ import annotations
@@ -22,26 +22,30 @@ from palmette.data.stream import map_in_order
 from palmette.errors import DataError, counted
 from palmette.features.counting import index_of
 from palmette.features.encode import Encoder
-from palmette.kernels.chain.forms import Active, Data, no_active
-from palmette.kernels.core.table import FeatureIndex
+from palmette.kernels.chain.forms import Active, Chain, Data, no_active
+from palmette.kernels.core.hashing import FeatureIndex
 from palmette.kernels.io.columns import join_types
 from palmette.options.chain import ChainSettings
-from palmette.structures.chain.block_attributes import BlockAttributes, block_attributes
 from palmette.structures.chain.data import Collected
-from palmette.structures.chain.mapped import BlockOrder, MappedArray, MappedCorpus
+from palmette.structures.chain.mapped import (
+    DONE,
+    BlockAttributes,
+    BlockOrder,
+    Features,
+    MappedArray,
+    MappedCorpus,
+    block_attributes,
+)
 from palmette.structures.chain.weights import ARITIES
-from palmette.training.chain.batch import Penalty
 from palmette.training.chain.dev import check_labelled
 from palmette.training.chain.finish import about_data
-from palmette.training.chain.label_blocks import LabelBlocks, rows_of_cells, settle_scheme_of_blocks
-from palmette.training.chain.mapped_objective import MappedObjective
-from palmette.training.chain.objective import ChainObjective
+from palmette.training.chain.objective import Block, ChainObjective, Occurrences
 from palmette.training.chain.request import Plan, TrainingData, TrainRequest
 from palmette.training.chain.scale import ONE_PROCESS, Scale, problem_of
-from palmette.training.chain.settle import HMM, Survey, report_partial, report_size
+from palmette.training.chain.settle import HMM, Survey, chosen, report_partial, report_size
 from palmette.training.chain.start import starting_weights
-from palmette.training.chain.survey import BlockSurvey, Pace
-from palmette.training.chain.templates import chosen
+from palmette.training.chain.survey import BlockSurvey, LabelBlocks, Pace, rows_of_cells, settle_scheme_of_blocks
+from palmette.training.chain.train import Penalty
 from palmette.training.lbfgs import bytes_needed
 from palmette.training.memory import free_memory
 
@@ -202,7 +206,7 @@ class Disk(Scale):
     }
 
     def __init__(self, scratch: Scratch) -> None:
-        self.scratch = scratch
+        self.held = self.scratch = scratch
         self.mapped: MappedCorpus | None = None
 
     def survey(self, source: PieceSource, request: TrainRequest) -> DiskSurvey:
@@ -268,3 +272,95 @@ def _data(
     if 1 not in actives:  # no label features at all: every token has an empty list
         one = Active(np.zeros(known.size + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
     return Data(offset, known, allow, weight, (one, two, three))
+
+
+# The likelihood of a corpus on disk, for a batch optimiser: that of objective.py, bit for bit, block by block of
+# sentences.
+#
+# The corpus is mapped. The tokens of each attribute, which gradients are gathered by, are written to scratch files
+# once. The pages of a block that is done are given back: memory has the weights, the vectors of the optimiser, and the
+# tables and pages of one block.
+
+
+class _Place(NamedTuple):
+    """Where the tokens of the attributes of one arity and one block begin in the scratch files."""
+
+    ptr: int
+    tokens: int
+    n_tokens: int
+
+
+class MappedObjective(ChainObjective):
+    """Value and gradient over a mapped corpus."""
+
+    def __init__(
+        self, chain: Chain, data: Data, l2: float, threads: int, corpus: MappedCorpus, scratch: Scratch
+    ) -> None:
+        self.corpus = corpus
+        size = sum((8 if own.val.size else 4) * own.att.size for own in data.features)
+        scratch.check_room(size, f"the tokens of the attributes of {counted(data.known.size, 'token')}")
+        self.inverse = [_files(scratch, own.val.size > 0) for own in data.features]
+        self.places: dict[int, list[_Place | None]] = {}  # by the first token of a block
+        super().__init__(chain, data, l2, threads)
+        self.work = [block._replace(attributes=self._mapped(block)) for block in self.work]
+
+    def block(self, first: int, last: int) -> Block:
+        """The block of sentences first..last, whose attributes are written to disk."""
+        made = super().block(first, last)
+        places: list[_Place | None] = []
+        kept: list[Occurrences | None] = []
+        for of, files in zip(made.attributes, self.inverse, strict=True):
+            if of is None:
+                places.append(None)
+                kept.append(None)
+                continue
+            ptr, att, val = of.tokens
+            places.append(_Place(files.ptr.size, files.att.size, att.size))
+            files.ptr.append(ptr)
+            files.att.append(att)
+            if files.val is not None:
+                files.val.append(val)
+            kept.append(of._replace(tokens=Active(ptr[:0], att[:0], val[:0])))
+        self.places[made.start] = places
+        self._release_data(made)
+        return made._replace(attributes=kept)
+
+    def _mapped(self, block: Block) -> list[Occurrences | None]:
+        """The attributes of a block in the mapped files."""
+        found: list[Occurrences | None] = []
+        rows = zip(block.attributes, self.places[block.start], self.inverse, self.chain.weights, strict=True)
+        for of, place, files, weights in rows:
+            if of is None or place is None:
+                found.append(None)
+                continue
+            tokens = slice(place.tokens, place.tokens + place.n_tokens)
+            ptr = files.ptr.array()[place.ptr : place.ptr + weights.slot.size + 1]
+            val = np.zeros(0, np.float32) if files.val is None else files.val.array()[tokens]
+            found.append(of._replace(tokens=Active(ptr, files.att.array()[tokens], val)))
+        return found
+
+    def leave(self, block: Block) -> None:
+        """Give back the pages of a block that is done."""
+        self._release_data(block)
+        for place, files, weights in zip(self.places[block.start], self.inverse, self.chain.weights, strict=True):
+            if place is not None:
+                files.ptr.advise(place.ptr, place.ptr + weights.slot.size + 1, DONE)
+                for array in (files.att, files.val):
+                    if array is not None:
+                        array.advise(place.tokens, place.tokens + place.n_tokens, DONE)
+
+    def _release_data(self, block: Block) -> None:
+        first, last = block.start, block.start + block.tokens
+        self.corpus.known.advise(first, last, DONE)
+        for own in self.corpus.features.values():
+            ptr = own.ptr.array()
+            places = int(ptr[first]), int(ptr[last])
+            own.ptr.advise(first, last + 1, DONE)
+            for array in (own.att, own.val):
+                if array is not None:
+                    array.advise(*places, DONE)
+
+
+def _files(scratch: Scratch, valued: bool) -> Features:
+    val = MappedArray(scratch, np.float32) if valued else None
+    return Features(MappedArray(scratch, np.int64), MappedArray(scratch, np.int32), val)

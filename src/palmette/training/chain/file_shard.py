@@ -25,17 +25,15 @@ from palmette.features.encode import Encoder, keys_of
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet
 from palmette.kernels.chain.forms import Active
-from palmette.kernels.core.table import FeatureIndex, add_all, hash_index
+from palmette.kernels.core.hashing import FeatureIndex, add_all, hash_index
 from palmette.kernels.encode.encode import keep_attributes
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.data import Collected, allow_table
 from palmette.structures.chain.model import check_columns, check_memory
 from palmette.structures.chain.weights import Shape
-from palmette.training.chain.changes import Changes, writable
-from palmette.training.chain.descent import DescentLearning
 from palmette.training.chain.dev import SAME_COLUMNS, check_labelled
-from palmette.training.chain.exact import LAST
-from palmette.training.chain.mixing import ShardPass, ShardWorker, check_shards
+from palmette.training.chain.learning import LAST, DescentLearning
+from palmette.training.chain.mixing import Changes, ShardPass, ShardWorker, check_shards, writable
 from palmette.training.chain.objective import ChainObjective
 from palmette.training.chain.request import TrainingData, TrainRequest
 from palmette.training.chain.start import starting_weights

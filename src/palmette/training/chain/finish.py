@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -21,16 +22,17 @@ from palmette.structures.chain.label_context import drop_unmoved_contexts
 from palmette.structures.chain.metadata import AboutTraining
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import forget_forbidden
-from palmette.structures.stored_features import Names, some_names
-from palmette.training.chain.batch import warn_if_cut_short
+from palmette.structures.stored import Names, some_names
 from palmette.training.chain.dev import Dev
-from palmette.training.chain.overflow import check_moved, check_weights, cure
 from palmette.training.chain.request import TrainedChain, TrainingData, TrainRequest
 from palmette.training.chain.settle import forbidden_pairs
+from palmette.training.chain.train import warn_if_cut_short
+from palmette.training.checks import check_moved, check_weights, cure
 from palmette.training.result import TrainResult
 
 logger = logging.getLogger(__name__)
 CALIBRATED = ("temperature", "calibration")
+OF_DATA = ("reading", "features")
 KEPT = ("features", "reading", "label_numbers", "vectors", "temperature", "columns")  # if a model is trained further
 
 
@@ -80,22 +82,27 @@ def write_metadata(
         about = replace(about, features=request.features)
     if request.reading is not None:
         about = replace(about, reading=_explicit(request.reading, data.columns).stored())
+    about = replace(about, rows=request.rows, **({} if request.again is None else stored(request.again, OF_DATA)))
     automatic = isinstance(request.settings.learner, Auto) and isinstance(model.settings.learner, Mira)
     if automatic and about.temperature is msgspec.UNSET:
         about = replace(about, temperature=TEMPERATURE)
-    model.meta = msgspec.to_builtins(about)
     if request.measured is not None:
-        model.meta |= {name: request.measured[name] for name in CALIBRATED if name in request.measured}
+        about = replace(about, **stored(request.measured, CALIBRATED))
+    model.meta = msgspec.to_builtins(about)
     found = calibrated_on_dev(model, dev)
     if found is not None:
-        model.meta["calibration"] = msgspec.to_builtins(found)
+        model.meta = msgspec.to_builtins(replace(about, calibration=found))
+
+
+def stored(model: ChainModel, names: Sequence[str]) -> dict[str, Any]:
+    """Some of the metadata of a model, as `AboutTraining` has it."""
+    own = msgspec.convert({name: model.meta[name] for name in names if name in model.meta}, AboutTraining)
+    return {name: getattr(own, name) for name in names if name in model.meta}
 
 
 def _kept(old: ChainModel, data: AboutTraining) -> AboutTraining:
     """The metadata that a model keeps when it is trained further, unless the new data has its own."""
-    before: dict[str, Any] = {name: old.meta[name] for name in KEPT if name in old.meta}
-    known = msgspec.convert(before, AboutTraining)
-    return replace(known, **{
+    return replace(AboutTraining(**stored(old, KEPT)), **{
         name: value for name in ("vectors", "label_numbers", "columns")
         if (value := getattr(data, name)) is not msgspec.UNSET
     })  # fmt: skip

@@ -3,7 +3,7 @@
     survey    what is known of the data: labels, words, counts        scale.py, disk.py, shards.py
     settle    labels, tag scheme, learner, constraints, shape         settle.py
     encode    the data as numbers                                     scale.py, disk.py, shards.py
-    train     passes, or iterations of L-BFGS                         train.py, batch.py
+    train     passes, or iterations of L-BFGS                         train.py
     finish    checks, names, metadata, calibration                    finish.py
 
 Sentences may be held out of the data first. A share that was asked for is development data. By the rule, sentences are
@@ -15,58 +15,77 @@ are too sure of it.
 from __future__ import annotations
 
 import logging
+import os
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from palmette.data.corpus import Corpus
+from palmette.data.files import FilePath, check_apart
+from palmette.data.formats.registry import read_corpus
+from palmette.data.formats.spec import FormatSpec
+from palmette.data.items import NO_WEIGHT, corpus_from_items
 from palmette.data.labels.mask import partial_looks
-from palmette.data.subset import held_out, split
-from palmette.errors import UsageError, counted
+from palmette.data.labels.numbers import LabelNumbers
+from palmette.data.subset import held_out, joined, split
+from palmette.errors import DataError, UsageError, counted
 from palmette.kernels.core.compile import check_compiled
 from palmette.lazy import loaded
 from palmette.options.chain import ChainSettings, SeveralStates, TaggerOptions
 from palmette.options.declare import OptionError
 from palmette.options.learners import Auto, HiddenMarkov, n_held_out
 from palmette.options.spelling import spelt
-from palmette.structures.chain.model import ChainModel
+from palmette.training import memory
 from palmette.training.chain.dev import check_labelled
 from palmette.training.chain.finish import finish
 from palmette.training.chain.request import Fitted, TrainingData, TrainRequest
 from palmette.training.chain.scale import Memory, Scale
-from palmette.training.chain.settle import asked, refuse, settle
-from palmette.training.chain.templates import chosen
+from palmette.training.chain.settle import asked, chosen, refusal, refuse, settle
 from palmette.training.chain.train import train
-from palmette.training.lines import report_end
-from palmette.training.result import TrainResult
+from palmette.training.result import report_end
+
+if TYPE_CHECKING:
+    from palmette.training.chain.disk import Disk
+    from palmette.training.cluster import Cluster
 
 logger = logging.getLogger(__name__)
 MEMORY = Memory()
 
 
 def fit(source: Any, dev: Corpus | None, request: TrainRequest, scale: Scale = MEMORY) -> Fitted:
-    """Train a chain on labelled data: a corpus, or what the scale reads."""
+    """Train a chain on labelled data: a corpus, or what the scale reads. The scale ends with the training."""
     check_compiled("training")
-    _check(request, dev is not None, scale)
-    n = 0
-    if dev is None and isinstance(source, Corpus):
-        check_labelled(source, "training")
-        if request.dev_share:
-            source, dev = split(source, request.dev_share, request.settings.seed)
-        elif request.dev_share is None and request.resume is None and not request.checkpoint:
-            n = n_to_hold_out(source, request.settings)
-    if isinstance(request.settings.learner, HiddenMarkov):
-        model, outcome = loaded("lab.hmm.learner:fit_hmm")(source, dev, request)
-    elif n:
-        model, outcome = _fit_after_holding_out(source, n, chosen(request, source))
-    else:
-        model, outcome = _fit(source, dev, request, scale)
-    report_end(outcome, request.verbose)
+    with scale.held:
+        _check(request, dev is not None, scale)
+        if dev is None and isinstance(source, Corpus):
+            check_labelled(source, "training")
+            if request.dev_share:
+                source, dev = split(source, request.dev_share, request.settings.seed)
+            elif n := n_to_hold_out(source, request.settings) if request.leaves_dev_open else 0:
+                request = chosen(request, source)
+                tried = _fit_without(source, n, request)
+                if tried.outcome.interrupted or tried.outcome.kept is None or tried.outcome.kept.dev is None:
+                    return _ended(tried, None, request)
+                request = _in_as_many_passes(tried, request)
+        if isinstance(request.settings.learner, HiddenMarkov):
+            return _ended(loaded("lab.hmm.learner:fit_hmm")(source, dev, request), dev, request)
+        survey = scale.survey(source, request)
+        problem = scale.encode(survey, settle(survey, scale.refuses), dev)
+        trained = train(problem, scale)
+        if not request.checkpoint:
+            trained = trained._replace(state=dict)  # the sums of the weights are no longer needed
+        return _ended(Fitted(finish(problem, trained), trained.outcome), dev, request)
+
+
+def _ended(fitted: Fitted, dev: Corpus | None, request: TrainRequest) -> Fitted:
+    """Report how a training ended, and make its model small if that was asked for."""
+    report_end(fitted.outcome, request.verbose)
     if request.compact is None:
-        return Fitted(model, outcome)
+        return fitted
     from palmette.structures.chain.compact import compact_on
 
-    small, report = compact_on(model, dev, request.compact)
-    return Fitted(small, outcome, report)
+    small, report = compact_on(fitted.model, dev, request.compact)
+    return Fitted(small, fitted.outcome, report)
 
 
 def _check(request: TrainRequest, has_dev: bool, scale: Scale) -> None:
@@ -79,15 +98,6 @@ def _check(request: TrainRequest, has_dev: bool, scale: Scale) -> None:
     if has_dev and request.dev_share:
         raise OptionError("dev_share", "development data is given: leave it out")
     refuse(asked(request, has_dev), scale.refuses)
-
-
-def _fit(source: Any, dev: Corpus | None, request: TrainRequest, scale: Scale) -> tuple[ChainModel, TrainResult]:
-    survey = scale.survey(source, request)
-    problem = scale.encode(survey, settle(survey, scale.refuses), dev)
-    trained = train(problem, scale)
-    if not request.checkpoint:
-        trained = trained._replace(state=dict)  # the sums of the weights are no longer needed
-    return finish(problem, trained), trained.outcome
 
 
 def prepared(corpus: Corpus, request: TrainRequest) -> TrainingData:
@@ -105,8 +115,8 @@ def n_to_hold_out(corpus: Corpus, settings: ChainSettings) -> int:
     return 0 if other or partial or not isinstance(settings.learner, Auto) else n_held_out(corpus.n_sentences)
 
 
-def _fit_after_holding_out(corpus: Corpus, n: int, request: TrainRequest) -> tuple[ChainModel, TrainResult]:
-    """Choose the number of passes on n sentences that are held out, then train on all sentences."""
+def _fit_without(corpus: Corpus, n: int, request: TrainRequest) -> Fitted:
+    """A training that n sentences are held out of, to choose the number of passes."""
     rest, dev = held_out(corpus, n, request.settings.seed)
     logger.info(
         "no development data was given: %s held out to choose the number of passes (%s: none)",
@@ -114,10 +124,139 @@ def _fit_after_holding_out(corpus: Corpus, n: int, request: TrainRequest) -> tup
         spelt(TaggerOptions, "dev_share", 0),
     )
     dev.source = f"sentences held out of {corpus.source}"
-    model, outcome = _fit(rest, dev, request, MEMORY)
-    if outcome.interrupted or outcome.kept is None or outcome.kept.dev is None:
-        return model, outcome
+    return fit(rest, dev, replace(request, compact=None, verbose=False))
+
+
+def _in_as_many_passes(tried: Fitted, request: TrainRequest) -> TrainRequest:
+    """The request for all sentences, in as many passes as were best without those that were held out."""
+    model, outcome = tried.model, tried.outcome
+    assert outcome.kept is not None
+    assert outcome.kept.dev is not None
     passes = counted(outcome.best_epoch, "pass", "passes")
     logger.info("%.2f on them after %s; now all sentences, in as many", 100 * outcome.kept.dev, passes)
-    settings = model.settings.replace(passes=outcome.best_epoch)
-    return _fit(corpus, None, replace(request, settings=settings, measured=model.meta), MEMORY)
+    return replace(request, settings=model.settings.replace(passes=outcome.best_epoch), measured=model)
+
+
+# What is trained on: Python data, files, and files in shards, each at the scale that it needs. The arguments of `fit`.
+
+Job = tuple[Any, Corpus | None, TrainRequest, Scale]
+Items = tuple[Iterable[Any], Iterable[Any]]  # sentences and their labels
+
+
+def of_items(
+    data: Items, dev: Items | None, request: TrainRequest, *, mode: str,
+    numbers: LabelNumbers | None = None, sample_weight: Sequence[float] | None = None,
+) -> Job:  # fmt: skip
+    """A training on Python data; `mode` as for `corpus_from_items`."""
+    if dev is not None and len(dev) != 2:
+        raise UsageError("dev is a pair of sentences and their labels: dev=(X, y)")
+    if request.out_of_core:
+        from palmette.data.sources import ItemSource
+
+        disk = _on_disk(request, dev is not None)
+        source = ItemSource(*data, disk.scratch, mode=mode, numbers=numbers, weights=sample_weight)
+        held_out = None if dev is None else corpus_from_items(*dev, mode=mode, numbers=numbers).corpus
+        return source, held_out, request, disk
+    items = corpus_from_items(*data, mode=mode, numbers=numbers)
+    corpus = items.corpus
+    if sample_weight is not None:
+        corpus.weight = items.weights(sample_weight)
+        if corpus.weight.size and not corpus.weight.any():
+            raise DataError(NO_WEIGHT)
+    held_out = None
+    if dev is not None:
+        held_out = corpus_from_items(
+            *dev, mode=mode, widths=corpus.vectors, numbers=numbers, columns=len(corpus.columns) or None
+        ).corpus
+    return corpus, held_out, request, MEMORY
+
+
+def of_files(paths: Sequence[FilePath], dev: FilePath | None, spec: FormatSpec | None, request: TrainRequest) -> Job:
+    """A training on labelled files of one format."""
+    spec = spec or FormatSpec()
+    if _is_large(paths, dev is not None, request):
+        from palmette.data.sources import FileSource
+
+        disk = _on_disk(request, dev is not None)
+        source = FileSource(paths, spec, disk.scratch)
+        return source, _read(dev, spec), replace(request, reading=source.spec), disk
+    resolved = [spec.resolved(path) for path in paths]
+    corpus = joined([read_corpus(path, own) for path, own in zip(paths, resolved, strict=True)])
+    return corpus, _read(dev, spec), replace(request, reading=resolved[0]), MEMORY
+
+
+def _read(path: FilePath | None, spec: FormatSpec) -> Corpus | None:
+    return None if path is None else read_corpus(path, spec)
+
+
+def _on_disk(request: TrainRequest, has_dev: bool) -> Disk:
+    """The scale of data on disk; an error for what it refuses, before any data is read."""
+    from palmette.data.scratch import Scratch
+    from palmette.training.chain.disk import Disk
+
+    refuse(asked(request, has_dev), Disk.refuses)
+    return Disk(Scratch(request.scratch))
+
+
+def _is_large(paths: Sequence[FilePath], has_dev: bool, request: TrainRequest) -> bool:
+    """Whether files are learnt from on disk: as told, or if they are too large for memory and it is possible."""
+    if request.out_of_core is not None:
+        return request.out_of_core
+    needed, free = memory.estimated_memory(paths), memory.free_memory()
+    if free is None or needed <= memory.SHARE * free:
+        return False
+    from palmette.data.scratch import shown_size
+    from palmette.training.chain.disk import Disk
+
+    why = f"the data would take about {shown_size(needed)} of memory, and {shown_size(free)} are free"
+    against = refusal(asked(request, has_dev), Disk.refuses)
+    if against is not None:
+        logger.warning("%s; it is learnt from in memory all the same: %s", why, against)
+        return False
+    logger.info("%s: training out of core (%s: in memory)", why, spelt(TaggerOptions, "out_of_core", False))
+    return True
+
+
+def of_shards(
+    files: Sequence[FilePath], dev: FilePath | None, spec: FormatSpec | None, request: TrainRequest, *,
+    address: str | None = None, output: FilePath | None = None,
+) -> Job:  # fmt: skip
+    """A training on labelled files of one format, divided into as many shards as the settings say. address: of a
+    cluster; None: threads. output: the model file that is written after each pass over shards."""
+    if not files:
+        raise UsageError("there is no file to learn from")
+    if output is not None:
+        check_apart([output], [*files, *([] if dev is None else [dev])])
+    if request.settings.shards == 1 and address is None:
+        return of_files(files, dev, spec, request)
+    from palmette.training.chain.shards import Shards
+
+    refuse(asked(request, dev is not None), Shards.refuses)
+    if "-" in files:
+        raise UsageError("shards are read from files, not from standard input")
+    spec = spec or FormatSpec()
+    resolved = spec.resolved(files[0])
+    held_out = _read(dev, spec)
+    keep = None if output is None else lambda model: model.save(os.fspath(output))
+    workers = make_cluster(files, resolved, request.settings.shards, address, request.n_threads)
+    return workers, held_out, replace(request, reading=resolved), Shards(workers, keep)
+
+
+def make_cluster(
+    files: Sequence[FilePath], spec: FormatSpec, shards: int, address: str | None, threads: int
+) -> Cluster:
+    """The workers of shards of files."""
+    from palmette.data.sources import divided
+    from palmette.training.chain.file_shard import FileShard
+    from palmette.training.cluster import Threads
+
+    each = [(pieces, spec, k) for k, pieces in enumerate(divided([os.path.abspath(f) for f in files], shards))]
+    if address is None:
+        return Threads([FileShard(*own) for own in each], threads)
+    return ray_cluster(FileShard, each, address)
+
+
+def ray_cluster(make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], address: str) -> Cluster:
+    """Workers on Ray, which is imported now."""
+    made: Cluster = loaded("connect.ray_cluster:RayCluster")(make, arguments, address)
+    return made

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec import UNSET, UnsetType
@@ -20,7 +20,7 @@ from palmette.kernels.chain.forms import Data
 from palmette.options.chain import ChainSettings
 from palmette.options.training import available_cores
 from palmette.structures.chain.data import Collected
-from palmette.structures.chain.metadata import AboutTraining
+from palmette.structures.chain.metadata import AboutTraining, StoredRows
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import Shape
 from palmette.training.chain.dev import Dev
@@ -64,11 +64,18 @@ class TrainRequest:
     compact: float | None = None  # the points that a compact model may lose; None: the model is not made small
     verbose: bool = False
     features: str | UnsetType | None = UNSET  # the name of the template set, which the model stores
-    measured: Mapping[str, Any] | None = None  # metadata of a model of the same data, whose calibration is that of this
+    measured: ChainModel | None = None  # a model of the same data, whose calibration is that of this
+    again: ChainModel | None = None  # a model that this one replaces: resources, names of templates and of columns stay
+    rows: StoredRows | UnsetType = UNSET  # of a `LinearClassifier`
 
     @property
     def n_threads(self) -> int:
         return self.threads or available_cores()
+
+    @property
+    def leaves_dev_open(self) -> bool:
+        """Whether sentences may be held out by the rule: a new training, and no word about development data."""
+        return self.dev_share is None and self.resume is None and not self.checkpoint
 
     def encoder(self) -> Encoder | None:
         """The encoder of columns, whose templates are chosen; None for data with attributes."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,15 +19,14 @@ from palmette.kernels.chain.forms import Data
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel, check_columns
 from palmette.structures.chain.search import BeamSearch
-from palmette.training.chain.batch import Penalty, new_objective
 from palmette.training.chain.dev import SAME_COLUMNS, check_labelled, for_beam, held_out
-from palmette.training.chain.exact import ChainLearning
 from palmette.training.chain.finish import about_data
+from palmette.training.chain.learning import ChainLearning
 from palmette.training.chain.mixing import MixedLearning, mix_shards
 from palmette.training.chain.objective import ChainObjective
 from palmette.training.chain.request import Plan, TrainingData, TrainRequest
-from palmette.training.chain.settle import SUMMED_SHARDS, Survey, report_partial, report_size
-from palmette.training.chain.templates import chosen
+from palmette.training.chain.settle import SUMMED_SHARDS, Survey, chosen, report_partial, report_size
+from palmette.training.chain.train import Penalty, new_objective
 from palmette.training.result import EpochLog, Progress, watcher_of
 
 ONE_PROCESS = {
@@ -39,6 +39,7 @@ class Scale(ABC):
     """Surveys and encodes the data of a training; what is learnt from it is the same at all scales."""
 
     refuses: ClassVar[Mapping[str, str]] = {}  # options, and why they do not apply
+    held: AbstractContextManager[Any] = nullcontext()  # scratch files or workers, which end with the training
 
     @abstractmethod
     def survey(self, source: Any, request: TrainRequest) -> Survey:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -37,19 +38,18 @@ from palmette.structures.chain.metadata import AboutTraining
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import estimated
 from palmette.structures.training_log import Epoch
-from palmette.training.chain.batch import Penalty, compacted
-from palmette.training.chain.changes import writable
-from palmette.training.chain.exact import ChainLearning
 from palmette.training.chain.file_shard import Keys, Numbered, ShardPlan, ShardSurvey, index_by_number
 from palmette.training.chain.finish import finish
-from palmette.training.chain.mixing import MixedLearning, check_shards
+from palmette.training.chain.learning import ChainLearning
+from palmette.training.chain.mixing import MixedLearning, check_shards, writable
 from palmette.training.chain.objective import ChainObjective
 from palmette.training.chain.request import Plan, TrainedChain, TrainingData, TrainRequest
 from palmette.training.chain.scale import Scale, problem_of
-from palmette.training.chain.settle import HMM, LABEL_TEMPLATES, SEVERAL, Survey, forbidden_pairs, labels_shown
-from palmette.training.chain.sharded_objective import ShardedObjective
-from palmette.training.chain.templates import chosen
+from palmette.training.chain.settle import HMM, LABEL_TEMPLATES, SEVERAL, Survey, chosen, forbidden_pairs, labels_shown
+from palmette.training.chain.start import starting_weights
+from palmette.training.chain.train import Penalty, compacted
 from palmette.training.cluster import Cluster
+from palmette.training.lbfgs import squared_norm
 from palmette.training.result import EpochLog, Progress, TrainResult, watcher_of
 
 logger = logging.getLogger(__name__)
@@ -116,13 +116,13 @@ class Shards(Scale):
         "out_of_core": "does not apply to files in shards: each worker has its shard in memory",
     }
 
-    def __init__(self, keep: Keep | None = None) -> None:
+    def __init__(self, cluster: Cluster, keep: Keep | None = None) -> None:
         """keep: is given a model with a checkpoint after each pass of a learner that has one, and now and then one
         without by L-BFGS."""
-        self.keep = keep
+        self.cluster, self.held, self.keep = cluster, closing(cluster), keep
 
     def survey(self, source: Cluster, request: TrainRequest) -> ShardsSurvey:
-        cluster = self.cluster = source
+        cluster = source
         cluster.watcher, cluster.doing = watcher_of(request.progress), "reading"
         settings = request.settings.resolved()
         unicode = settings.unicode if request.resume is None else request.resume.settings.unicode
@@ -319,3 +319,32 @@ def shard_names(cluster: Cluster, arity: int, keys: np.ndarray) -> tuple[np.ndar
             texts[k] = texts[k] or text
     offset = np.concatenate(([0], np.cumsum([len(text) for text in texts]))).astype(np.int64)
     return np.frombuffer(b"".join(texts) + b"\n", np.uint8), offset
+
+
+# The likelihood of a corpus in shards: each worker has the sum over its own sentences, which the driver adds up.
+
+
+class ShardedObjective(ChainObjective):
+    """Value and gradient, in float64 and in the order of the shards, so that they do not depend on the workers."""
+
+    def __init__(self, cluster: Cluster, problem: TrainingData, l2: float, tokens: int) -> None:
+        chain, _, _ = starting_weights(problem)
+        super().__init__(chain, problem.data, l2, problem.request.n_threads)
+        self.cluster, self.n_tokens = cluster, tokens
+
+    @property
+    def tokens(self) -> int:
+        return self.n_tokens
+
+    def __call__(self, vector: np.ndarray, gradient: np.ndarray) -> float:
+        self.put(vector)
+        self.cluster.doing = "gradient"
+        value, total = 0.0, np.zeros(vector.size)
+        self.wrong = self.infeasible = 0
+        for own, part, wrong, infeasible in self.cluster.run("gradient", vector):
+            value += own
+            total += part
+            self.wrong, self.infeasible = self.wrong + wrong, self.infeasible + infeasible
+        total += (2 * self.l2) * vector
+        gradient[:] = total
+        return value + (self.l2 * squared_norm(self.workers, vector) if self.l2 else 0.0)

@@ -20,14 +20,13 @@ from palmette.errors import ModelError
 from palmette.features.encode import Encoder, kept_attributes
 from palmette.kernels.chain.double import DoubleTrellis, DoubleWeights, decode_double, make_double_trellis
 from palmette.kernels.chain.forms import Chain, Data, FeatureWeights, TransitionWeights, no_state, no_sums, no_weights
-from palmette.kernels.core.hashing import hash_pieces, mixed_all
-from palmette.kernels.core.table import FeatureIndex, add_all, hash_index
+from palmette.kernels.core.hashing import FeatureIndex, add_all, hash_index, hash_pieces, mixed_all
 from palmette.options.chain import ChainSettings
 from palmette.options.learners import Crf
 from palmette.structures.chain.metadata import Imported
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
-from palmette.structures.stored_features import Names, some_names
+from palmette.structures.stored import Names, some_names
 
 if TYPE_CHECKING:  # tagging does not wait for sums
     from palmette.structures.chain.scoring import Scoring

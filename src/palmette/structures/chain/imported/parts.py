@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.errors import ModelError
-from palmette.structures.stored_features import Names
+from palmette.structures.stored import Names
 
 
 class Part:

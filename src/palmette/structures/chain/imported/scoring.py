@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from palmette.kernels.chain.double import DoubleWeights, decode_double, make_double_trellis
-from palmette.kernels.chain.double_sums import (
+from palmette.kernels.chain.double import (
+    DoubleWeights,
+    decode_double,
     decode_marginal_double,
     decode_nbest_double,
     log_partitions_double,
     make_double_lists,
     make_double_posteriors,
     make_double_sums,
+    make_double_trellis,
     posteriors_double,
 )
 from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.chain.kbest import BestSequences
 from palmette.kernels.core.compile import prepared
 from palmette.structures.chain.scoring import Lists, Scoring
 
@@ -45,11 +48,9 @@ class DoubleLists(Lists):
     def fill(
         self, first: int, last: int, out: np.ndarray, scores: np.ndarray, probability: np.ndarray, restricted: bool
     ) -> np.ndarray:
-        found, sentences = np.zeros(last - first, np.int64), np.array([first, last])
-        decode_nbest_double(
-            self.chain, self.weights, self.data, self.workspace, sentences, out, scores, probability, found, restricted
-        )
-        return found
+        best = BestSequences(out, scores, probability, np.zeros(last - first, np.int64))
+        decode_nbest_double(self.chain, self.weights, self.data, self.workspace, first, last, best, restricted)
+        return best.found
 
 
 class DoubleScoring(Scoring):

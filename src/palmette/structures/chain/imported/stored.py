@@ -20,7 +20,7 @@ from palmette.structures.chain.array_specs import EXACT_PAIRS, PARTS, Layout
 from palmette.structures.chain.imported.model import bare_chain, no_lists
 from palmette.structures.chain.imported.parts import within_groups
 from palmette.structures.chain.weights import Shape
-from palmette.structures.stored_weights import smallest
+from palmette.structures.stored import smallest
 
 CRFPP = "crfpp"
 

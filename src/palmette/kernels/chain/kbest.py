@@ -1,17 +1,18 @@
 """The K best paths of a trellis by A*: partial paths from the last token to the first, D as the exact heuristic.
 
-A candidate is a set of paths: those that end like an earlier path, branch off from it at token j (backwards) to another
-state, and are arbitrary before that. D gives the best of them without search, so its loss against the best path is
-known exactly:
+A candidate is a set of paths: those that end like an earlier path, branch off from it at token j (backwards) to
+another state, and are arbitrary before that. D gives the best of them without search, so its loss against the best
+path is known exactly:
 
     loss = loss of the path that it leaves + difference between its state and the choice of that path at token j
 
-The list of K candidates is sorted; its first part has been expanded and is the result. Expanding a candidate writes its
-path (the end of the path that it leaves, its own state, then the best choice at each token), and every other choice at
-these last tokens becomes a candidate. So no path is listed twice, and candidates beyond the K best are not needed.
+The list of K candidates is sorted; its first part has been expanded and is the result. Expanding a candidate writes
+its path (the end of the path that it leaves, its own state, then the best choice at each token), and every other
+choice at these last tokens becomes a candidate. So no path is listed twice, and candidates beyond the K best are
+not needed.
 
-Ties: of paths with equal scores the one with the smaller state at the last token at which they differ comes first. The
-first path is that of `viterbi`. Losses are float64 sums of differences in the precision of D.
+Ties: of paths with equal scores the one with the smaller state at the last token at which they differ comes first.
+The first path is that of `viterbi`. Losses are float64 sums of differences in the precision of D.
 
 Cost: one pass over the sentence with H states per token, and K shorter passes that examine only tokens where they
 differ from the best path, or where another choice has a small enough loss for the list.
@@ -23,11 +24,77 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.choices import choices_at
 from palmette.kernels.chain.forms import Chain, Trellis
-from palmette.kernels.chain.viterbi import viterbi
+from palmette.kernels.chain.viterbi import first_best, viterbi
 from palmette.kernels.core.compile import inline, part
-from palmette.kernels.core.types import F64, I64
+from palmette.kernels.core.types import F64, F64_2D, I32_2D, I64, struct
+
+# --- choices at a token ----------------------------------------------------------------------------------------
+# Scores of the states of a token given the states after it, from a searched trellis.
+#
+# A search for more than the best path runs from the last token to the first, over the table D of best scores up to a
+# token. Only two states after token j matter, `one_on` and `two_on`:
+#
+#     order 0:   U[j, h]
+#     order 1:   D[j, h] + E[j+1, h, one_on]                        D[j, h] at the last token
+#     order 2:   D[j+1, h, one_on] + S[j+2, h, one_on, two_on]         D[j+1, h, one_on] at the last but one token,
+#                                                                 max over g of D[j, g, h] at the last one
+#
+# Terms that all choices of a token share are left out, so that only differences within a token are meaningful; these
+# do not depend on the rescaling of D. D is the float32 table of `viterbi` or a float64 one; sums have its precision
+# and the order of `viterbi`, so that both have the same ties.
+
+
+@inline
+def choices_at(
+    U: np.ndarray, E: np.ndarray, S: np.ndarray, D: np.ndarray, order: int, H: int, j: int, path: np.ndarray,
+    out: np.ndarray,
+) -> None:  # fmt: skip
+    """out[h] = the score of state h at token j, given the states after it in path i32[n]."""
+    n = path.size
+    one_on = path[j + 1] if j + 1 < n else 0
+    two_on = path[j + 2] if j + 2 < n else 0
+    if order == 0 or n == 1:
+        u = U[j]
+        for h in range(H):
+            out[h] = u[h]
+    elif order == 1:
+        d = D[j, 0]
+        if j == n - 1:
+            for h in range(H):
+                out[h] = d[h]
+        else:
+            e = E[j + 1 if E.shape[0] > 1 else 0]
+            for h in range(H):
+                out[h] = d[h] + e[h, one_on]
+    elif j == n - 1:
+        d2 = D[j]
+        for h in range(H):
+            out[h] = d2[0, h]
+            for g in range(1, H):
+                out[h] = max(out[h], d2[g, h])
+    else:
+        d2 = D[j + 1]
+        if j == n - 2:
+            for h in range(H):
+                out[h] = d2[h, one_on]
+        else:
+            s = S[j + 2 if S.shape[0] > 1 else 0]
+            for h in range(H):
+                out[h] = d2[h, one_on] + s[h, one_on, two_on]
+
+
+# --- the search ------------------------------------------------------------------------------------------------
+
+
+@struct
+class BestSequences(NamedTuple):
+    """The best label sequences of some sentences: at most K of each, best first."""
+
+    labels: I32_2D  # [K, tokens of the sentences]
+    scores: F64_2D  # [sentences, K]
+    probability: F64_2D  # [sentences, K]; of size 0: not computed
+    found: I64  # [sentences]  how many a sentence has
 
 
 class Candidates(NamedTuple):
@@ -115,10 +182,7 @@ def list_paths(T: Trellis, m: Chain, D: np.ndarray, n: int, r: Candidates, paths
                 if taken == K or (size == K and base + gap[j] > loss[K - 1]):
                     continue
             choices_at(U, E, S, D, order, H, j, path, choice)
-            best = 0
-            for h in range(1, H):
-                if choice[h] > choice[best]:
-                    best = h
+            best = first_best(choice, H)
             path[j] = best
             if taken == K:
                 continue
