@@ -19,9 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette.data import files
-from palmette.data.files import check_output, read_all, read_blocks, write_whole
-from palmette.data.text import check_utf8
+from palmette.data import check_output, check_utf8, files, read_all, read_blocks, write_whole
 from palmette.errors import DataError
 
 BOM = b"\xef\xbb\xbf"

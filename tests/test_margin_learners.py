@@ -26,14 +26,15 @@ from naive_nbest import (
 )
 from strategies import few
 
-from palmette.evaluation.spans import ChunkTables, span_counts
+from palmette import Mira, PassiveAggressive
+from palmette.evaluation import ChunkTables, span_counts
 from palmette.kernels.chain.candidates import Chunks, span_cost
 from palmette.kernels.chain.differences import Differences, gram, make_differences
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.learning.coefficients import hildreth, within_sum
-from palmette.options.learners import PA_VARIANTS, Mira, PassiveAggressive
-from palmette.training.chain.learning import chunks_for
+from palmette.options.learners import PA_VARIANTS
+from palmette.training import chunks_for
 
 SCHEMES = {
     "IOB2": ["O", "B-X", "I-X", "B-Y", "I-Y"],

@@ -19,16 +19,9 @@ from seqeval import scheme as judge
 from seqeval.metrics import classification_report
 
 from palmette.errors import UsageError
-from palmette.evaluation import tokens
-from palmette.evaluation.scores import CellTexts, errors, score
-from palmette.evaluation.spans import (
-    ChunkTables,
-    SpanCounts,
-    conlleval_text,
-    seqeval_text,
-    span_counts,
-    strict_span_counts,
-)
+from palmette.evaluation import ChunkTables, errors, score, seqeval_text, span_counts, strict_span_counts, tokens
+from palmette.evaluation.scores import CellTexts
+from palmette.evaluation.spans import SpanCounts, conlleval_text
 from palmette.evaluation.tokens import Share, figures
 
 KINDS = ("A", "B-C")  # a type may have a hyphen
