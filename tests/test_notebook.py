@@ -52,8 +52,7 @@ from palmette.lazy import loaded
 from palmette.reports import text_of
 from palmette.reports.html import HtmlConsole, html
 from palmette.reports.inspection import inspect_tagger
-from palmette.reports.notebook import explanation_html
-from palmette.reports.notebook_sentences import record_html
+from palmette.reports.notebook import explanation_html, record_html
 from palmette.structures import Explanation
 from palmette.structures.chain.explain import Contribution
 

@@ -19,7 +19,7 @@ from palmette.data import (
     treebank_from_sentences,
     write_treebank,
 )
-from palmette.data.tree_checks import BROKEN, PROBLEMS, UNKNOWN, faults
+from palmette.data.formats.conllu_light import BROKEN, PROBLEMS, UNKNOWN, faults
 from palmette.data.treebank import FIELDS
 from palmette.errors import DataError, UsageError
 from palmette.kernels.io.columns import splice

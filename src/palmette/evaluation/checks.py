@@ -11,11 +11,11 @@ import numpy as np
 
 from palmette.data.corpus import Column, Corpus
 from palmette.data.formats.columns_light import RaggedRow
+from palmette.data.formats.conllu_light import PROBLEMS, UNKNOWN, faults, heads_of_cells
 from palmette.data.labels.repair import nearest
 from palmette.data.labels.schemes import are_chunk_labels, recognise, split_label
 from palmette.data.notes import KINDS, Notes
 from palmette.data.text import nfc
-from palmette.data.tree_checks import PROBLEMS, UNKNOWN, faults, heads_of_cells
 from palmette.data.treebank import NOTHING
 from palmette.errors import counted
 from palmette.evaluation.findings import DataView, Finding
