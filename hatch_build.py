@@ -3,6 +3,7 @@
 PALMETTE_BUILD_LEVELS   processor levels, best first (default: x86-64-v3,x86-64 in wheels, native in editable installs)
 PALMETTE_BUILD_JOBS     how many kernels are compiled at the same time (default: one per core)
 PALMETTE_BUILD_CACHE    folder of object files of earlier builds (default: in the user's cache)
+PALMETTE_BUILD_PLATFORM  another platform than this machine, from kernels/build/platforms.py, such as linux-aarch64
 PALMETTE_BUILD_LINKER   command that links, such as "python -m ziglang cc -target x86_64-linux-gnu.2.17"
 PALMETTE_BUILD=skip     no library: kernels are compiled at run time, with the extra `jit`
 """
@@ -31,7 +32,8 @@ class KernelHook(BuildHookInterface[Any]):
     def dependencies(self) -> list[str]:
         has_driver = any(shutil.which(name) for name in ("cc", "gcc", "clang"))
         builds = self.target_name == "wheel" and os.environ.get("PALMETTE_BUILD") != "skip"
-        return [ZIG] if builds and not has_driver and not os.environ.get("PALMETTE_BUILD_LINKER") else []
+        needs_zig = not has_driver or os.environ.get("PALMETTE_BUILD_PLATFORM")
+        return [ZIG] if builds and needs_zig and not os.environ.get("PALMETTE_BUILD_LINKER") else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name != "wheel" or os.environ.get("PALMETTE_BUILD") == "skip":
@@ -42,16 +44,19 @@ class KernelHook(BuildHookInterface[Any]):
         os.environ["PALMETTE_KERNELS"] = "python"  # the hook itself runs none of them
         sys.path.insert(0, str(source))  # processes that compile get it too
         try:
-            from palmette.kernels.build.library import build, default_levels
+            from palmette.kernels.build.library import build
             from palmette.kernels.build.platform_tag import platform_tag
+            from palmette.kernels.build.platforms import platform_named
 
+            platform = platform_named(os.environ.get("PALMETTE_BUILD_PLATFORM", ""))
             names = [name.strip() for name in os.environ.get("PALMETTE_BUILD_LEVELS", "").split(",")]
-            levels = tuple(name for name in names if name) or default_levels(editable)
-            files = build(out, levels, editable=editable, report=self.app.display_info)
+            levels = tuple(name for name in names if name) or platform.default_levels(editable)
+            files = build(out, levels, editable=editable, report=self.app.display_info, platform=platform)
         finally:
             sys.path.remove(str(source))
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{platform_tag([file for file in files if file.suffix != '.json'])}"
+        tag = platform.tag or platform_tag([file for file in files if file.suffix != ".json"])
+        build_data["tag"] = f"py3-none-{tag}"
         if not editable:
             self._temporary = out
             build_data["force_include"] |= {str(file): f"{INSIDE}/{file.name}" for file in files}

@@ -22,7 +22,7 @@ from palmette import FormatSpec, Mira, PassiveAggressive, Perceptron, ProbPerc, 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
-from palmette.kernels.chain.kbest import Candidates, kbest_astar, make_candidates
+from palmette.kernels.chain.kbest import PathCandidates, kbest_astar, make_candidates
 from palmette.kernels.chain.score import score
 from palmette.kernels.chain.viterbi import decode
 from palmette.kernels.core.compile import kernel
@@ -34,7 +34,7 @@ PASSES = 6
 
 
 @kernel
-def by_astar(m: Chain, x: Data, T: Trellis, workspace: Candidates, paths: I32_2D, scores: F64) -> float:
+def by_astar(m: Chain, x: Data, T: Trellis, workspace: PathCandidates, paths: I32_2D, scores: F64) -> float:
     total = 0.0
     for s in range(x.offset.size - 1):
         found = kbest_astar(T, m, score(T, m, x, s, s == 0), workspace, paths, scores)

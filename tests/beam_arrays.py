@@ -15,8 +15,8 @@ from strategies import cases
 from palmette.kernels.chain.beam import BeamWeights
 from palmette.kernels.chain.forms import Active, Chain, LabelContextWeights, no_active, stride_of
 from palmette.kernels.chain.label_context import LABEL_BITS, table_of
+from palmette.structures import BeamSearch
 from palmette.structures.chain.label_context import grown, new_context_weights
-from palmette.structures.chain.search import BeamSearch
 
 BACKS = ((1,), (2, 1), (1, 3), (5,))
 

@@ -9,8 +9,8 @@ import numpy as np
 from naive_chain import Example, Feature, Model, Path, Sentence, Token
 from naive_templates import expand
 
-from palmette.data.corpus import Attributes, Corpus, column_of_strings
-from palmette.features.templates import TemplateSet
+from palmette.data import Attributes, Corpus, column_of_strings
+from palmette.features import TemplateSet
 from palmette.kernels.chain.forms import (
     Active,
     Chain,
@@ -24,9 +24,8 @@ from palmette.kernels.chain.forms import (
     stride_of,
 )
 from palmette.kernels.chain.viterbi import decode
-from palmette.structures.chain.data import allow_table
-from palmette.structures.chain.lists import as_lists, fixed, growing, grows
-from palmette.structures.chain.model import ChainModel
+from palmette.structures import ChainModel, allow_table, as_lists, fixed, growing
+from palmette.structures.chain.lists import grows
 
 KINDS = ("one", "two", "three")
 PAD = 1e6  # stands in the unused places of every row: a kernel that looks there is found out

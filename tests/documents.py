@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from palmette.data.analysed import Document, TextSpan
+from palmette import Document, TextSpan
 
 CHARACTERS = [
     *"ab.Z é漢\t\n'\"\\", "😀", "👩", "\u200d", "\u0301", "\u2028", "\r\n", "\r", "\u00a0", "n't ",

@@ -9,16 +9,13 @@ import numpy as np
 import pytest
 from naive_chain import Example, Feature, Model, TrainedChain, parts
 
-from palmette.data.corpus import Corpus
-from palmette.estimators.tagger import Tagger
-from palmette.features.templates import TemplateSet, parse
-from palmette.options.chain import ChainOptions, ChainSettings, TaggerOptions
-from palmette.options.spelling import assemble
-from palmette.structures.chain.model import ChainModel
-from palmette.training.chain.fit import fit as fit_data
-from palmette.training.chain.request import TrainRequest
-from palmette.training.result import TrainResult
-from palmette.training.trainer import shuffled
+from palmette import Tagger
+from palmette.data import Corpus
+from palmette.features import TemplateSet, parse
+from palmette.options import ChainOptions, ChainSettings, TaggerOptions, assemble
+from palmette.structures import ChainModel
+from palmette.training import TrainRequest, TrainResult, shuffled
+from palmette.training import fit as fit_data
 
 TEMPLATES = {
     0: "U0:%x[0,0]\nU1:%x[-1,0]",

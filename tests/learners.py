@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palmette import Beam
 from palmette.kernels.chain.candidates import Chunks, no_chunks
 from palmette.kernels.chain.forms import Active, Chain, Data, LabelContextWeights
 from palmette.kernels.chain.train_beam import BeamLearner
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
-from palmette.options.learners import Learner
-from palmette.options.search import UPDATE_NUMBERS, Beam
-from palmette.training.chain.learning import BeamLearning, PathLearning, chunks_for
-from palmette.training.team import ThreadTeam
+from palmette.options import UPDATE_NUMBERS, Learner
+from palmette.training import PathLearning, ThreadTeam, chunks_for
+from palmette.training.chain.learning import BeamLearning
 
 
 class Step(NamedTuple):

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.data.convert import convert_labels
-from palmette.data.labels.schemes import HYPHEN, allowed_transitions, reading, scheme_named
+from palmette import convert_labels
+from palmette.data import HYPHEN, allowed_transitions, reading, scheme_named
 
 Sentence = Sequence[Sequence[int]]  # the attributes of each token
 Tags = tuple[str, ...]

@@ -19,12 +19,11 @@ import numpy as np
 from chain_arrays import features_of, tokens_of
 from naive_chain import Example, Feature, Model, Path, Sentence, parts, summed, token_parts
 
-from palmette.features.templates import TemplateSet, parse
+from palmette.features import TemplateSet, parse
 from palmette.kernels.chain.forms import Chain
-from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
+from palmette.structures import ChainModel, Shape, everything_allowed, new_chain
+from palmette.training import shuffled
 from palmette.training.chain.start import start_randomly
-from palmette.training.trainer import shuffled
 
 CLOSE = 1e-4  # nearer paths may change places between float32 and float64
 GRID = 2.0**12  # numbers in steps of 1/GRID are summed exactly by both

@@ -24,8 +24,8 @@ from naive_kbest import in_order
 from naive_latent import CLOSE, States, Tie
 from strategies import cases, every_feature
 
-from palmette.structures.chain.weights import estimated, restart_from_average
-from palmette.training.trainer import shuffled
+from palmette.structures import estimated, restart_from_average
+from palmette.training import shuffled
 
 Scored = list[tuple[float, Path]]
 Bag = dict[Feature, float]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from palmette.features.atoms import atom_function, lexicon_name
-from palmette.features.resources import Lexicon, Resources
-from palmette.features.templates import Template, outside
+from palmette.features import Lexicon, Resources, atom_function, lexicon_name, outside
+from palmette.features.templates import Template
 
 Sentence = list[list[str]]  # a token is its cells
 

@@ -27,8 +27,8 @@ from naive_chain import Model, Token, differences, dot, path_score
 from naive_margin import widest
 from test_theorems import TrainingData, plain, separable
 
-from palmette.options.learners import Mira, PassiveAggressive, ProbPerc
-from palmette.training.trainer import shuffled
+from palmette import Mira, PassiveAggressive, ProbPerc
+from palmette.training import shuffled
 
 
 class Run(NamedTuple):

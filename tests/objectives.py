@@ -6,7 +6,7 @@ import numpy as np
 from chain_arrays import features_of
 from naive_chain import Feature
 
-from palmette.training.chain.objective import ChainObjective
+from palmette.training import ChainObjective
 
 
 def evaluated(objective: ChainObjective, vector: np.ndarray | None = None) -> tuple[float, np.ndarray]:

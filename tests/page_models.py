@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from palmette import Beam, Classifier, Crf, Latent, Parser, Pipeline, Tagger, load_demo, load_grammaticality
-from palmette.data.formats.conllu import parse_treebank
+from palmette.data import parse_treebank
 from palmette.datasets import demo_text, example_files
 from palmette.serve.page.report import beside
 from palmette.serve.page.views import PageModel
@@ -21,7 +21,7 @@ TEMPLATE = "U0:%x[0,0]\nU1:%x[0,1]\nU2:%x[-1,1]/%x[0,1]\nU3:%x[0,1]/%x[1,1]\n"
 @cache
 def taggers() -> dict[str, Tagger]:
     """Chunkers: of a CRF, of hidden states, of a narrow beam, of order 2; and what makes their tags."""
-    from palmette.features.templates import parse
+    from palmette.features import parse
 
     X, y = load_demo("train")
     dev = load_demo("dev")

@@ -11,8 +11,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from palmette.errors import PalmetteError
-from palmette.serve.page.assets import ASSETS, FOLDER, INDEX, POLICY
-from palmette.serve.page.views import VIEWS, page_model
+from palmette.serve import ASSETS, INDEX, VIEWS
+from palmette.serve.page.assets import FOLDER, POLICY
+from palmette.serve.page.views import page_model
 
 
 @contextmanager

@@ -14,14 +14,14 @@ from naive_parse import actions_of as naive_actions
 from naive_parse_training import Rule, Training, frequent
 from naive_trees import lifted, trees
 
-from palmette.data.treebank import Treebank, treebank_from_sentences
-from palmette.options.learners import LEARNERS
-from palmette.options.search import Beam
+from palmette import Beam, Treebank
+from palmette.data import treebank_from_sentences
+from palmette.options import LEARNERS
+from palmette.parsing import ParserLearning, ParserModel, TreeSettings, compile_templates, make_grammar
 from palmette.parsing.kernels.train import BAD, INFEASIBLE, UPDATES
-from palmette.parsing.model import ParserModel, encode, make_grammar, relations_of
-from palmette.parsing.options import TreeSettings
-from palmette.parsing.templates import SETS, compile_templates
-from palmette.parsing.training import ParserLearning, actions_of, root_of
+from palmette.parsing.model import encode, relations_of
+from palmette.parsing.templates import SETS
+from palmette.parsing.training import actions_of, root_of
 
 TINY = """
 s0.wt s1.t

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from palmette.data.treebank import Treebank, treebank_from_sentences
+from palmette import Treebank
+from palmette.data import treebank_from_sentences
 
 NOUNS = ["kalu", "mira", "tofu", "seno", "balo", "rika", "domi", "pelu", "gano", "wira"]
 VERBS = ["tam", "sik", "por", "lum", "ned", "vak", "hol", "rem"]

@@ -16,8 +16,7 @@ from starlette.testclient import TestClient
 
 from palmette import Classifier, Parser, Pipeline, Tagger, load_demo, load_trees
 from palmette.datasets import demo_text
-from palmette.serve.app import create_app
-from palmette.serve.registry import Source
+from palmette.serve import Source, create_app
 
 PLAIN = {"content-type": "text/plain"}
 

@@ -58,8 +58,8 @@ FORMS = [
 def unpacked(name: str, folder: Path) -> Path:
     """The model file `name` in a folder; `name` is one of FORMS."""
     from palmette import Parser
+    from palmette.structures import load_chain
     from palmette.structures.chain.compact import compact_chain
-    from palmette.structures.chain.serialise import load_chain
 
     if name.startswith(TABLES):
         return _hmm(int(name.removeprefix(TABLES)), folder)

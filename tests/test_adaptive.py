@@ -31,13 +31,13 @@ from naive_nbest import Tie as Tied
 from strategies import few
 
 from palmette import Arow, Beam, Classifier, Latent, Parser, Tagger
-from palmette.data.items import corpus_from_items
+from palmette.data import corpus_from_items
 from palmette.errors import UsageError
-from palmette.features.templates import parse
+from palmette.features import parse
 from palmette.kernels.learning.rule import MIRA
 from palmette.kernels.learning.rule import Rule as Numbers
-from palmette.structures.chain.weights import estimated, with_state
-from palmette.training.trainer import shuffled
+from palmette.structures import estimated, with_state
+from palmette.training import shuffled
 
 
 @dataclass

@@ -10,9 +10,7 @@ from cli_run import Cli
 from documents import TARGETS, label_studio_task, write_lines
 
 from palmette import Document, FormatSpec, Tagger, TextSpan, read_documents, write_documents
-from palmette.data.formats.recognise import recognised
-from palmette.data.formats.registry import read_corpus, stream_corpus
-from palmette.data.labels.schemes import spans
+from palmette.data import read_corpus, recognised, spans, stream_corpus
 
 TASKS = [
     {"text": "Anna Smith met Bob. They saw Berlin-Mitte 😀", "answer": "accept", "spans": [

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from palmette import Document, FormatSpec, TextSpan, read_documents, write_documents
+from palmette.data import read_corpus
 from palmette.data.analysed import joined_pieces
-from palmette.data.formats.registry import read_corpus
 from palmette.errors import DataError, UsageError
 
 Found = list[tuple[str, list[tuple[str, str]]]]

@@ -14,19 +14,18 @@ import pytest
 from stored_models import COMPACT_PARSER, FILES, FORMS, unpacked
 
 from palmette.classification.serialise import classifier_sizes, classifier_specs, is_averaged, load_classifier
-from palmette.data import array_specs, model_file
-from palmette.data.array_specs import (
+from palmette.data import (
     AddsUpTo,
     ArraySpec,
     CheckedArrays,
-    HashTable,
     Offsets,
     OneOwnerPerRow,
-    RisingInGroups,
     RisingWithin,
     ZeroRow,
-    size_of,
+    array_specs,
+    model_file,
 )
+from palmette.data.array_specs import HashTable, RisingInGroups, size_of
 from palmette.errors import ModelError
 from palmette.lab.hmm.estimator import load_hmm, table_specs
 from palmette.lab.lm.files import (
@@ -48,8 +47,8 @@ from palmette.parsing.serialise import (
     load_parser,
     parser_specs,
 )
+from palmette.structures import load_chain
 from palmette.structures.chain.array_specs import LabelCodes, chain_sizes, chain_specs, layout_of
-from palmette.structures.chain.serialise import load_chain
 from palmette.structures.stored import Buckets
 
 Arrays = dict[str, np.ndarray]

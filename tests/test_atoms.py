@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette.errors import TemplateError
-from palmette.features.atoms import FAMILIES, atom_function, check_atom, lexicon_name
-from palmette.features.resources import Clusters, Lexicon, Resources
+from palmette.features import Clusters, Lexicon, Resources, atom_function, lexicon_name
+from palmette.features.atoms import FAMILIES, check_atom
 from palmette.features.wordforms import WORD_ATOMS
 
 CASES: dict[str, dict[str, str | None]] = {

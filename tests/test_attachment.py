@@ -14,13 +14,12 @@ from naive_trees import trees
 from strategies import few
 from udtools.udeval import CONTENT_DEPRELS, evaluate, load_conllu
 
-from palmette.data.formats.conllu import read_treebank, treebank_bytes
+from palmette import Treebank, read_treebank
+from palmette.data import treebank_bytes, treebank_from_sentences
 from palmette.data.formats.conllu_light import read_trees
-from palmette.data.treebank import Treebank, treebank_from_sentences
 from palmette.errors import DataError
-from palmette.evaluation.attachment import CONTENT, METRICS, compared, score_trees, tallies, universal
-from palmette.evaluation.rivals import CompareOptions, compare, tree_rivals
-from palmette.evaluation.significance import randomisation
+from palmette.evaluation import CompareOptions, compare, randomisation, score_trees, tree_rivals
+from palmette.evaluation.attachment import CONTENT, METRICS, compared, tallies, universal
 
 RELATIONS = ["nsubj", "nsubj:pass", "obj", "punct", "case", "det", "root", "acl:relcl", "acl", "odd"]
 FORMS = ["He", "saw", "it", ".", "?!", "»", "$", "ça"]

@@ -12,19 +12,27 @@ from hypothesis import strategies as st
 from strategies import cases, few
 
 from bench.phases import phases
-from palmette import Parser, Tagger, load_demo, load_trees
+from palmette import (
+    Arow,
+    Beam,
+    Crf,
+    Mira,
+    Parser,
+    PassiveAggressive,
+    Perceptron,
+    ProbPerc,
+    Tagger,
+    load_demo,
+    load_trees,
+)
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.core.compile import prepared
 from palmette.kernels.core.team import Team
-from palmette.options.chain import ChainSettings
-from palmette.options.learners import Arow, Crf, Learner, Mira, PassiveAggressive, Perceptron, ProbPerc
-from palmette.options.search import Beam
-from palmette.options.training import BATCHES, automatic_batch_size
-from palmette.structures.chain.weights import with_state
-from palmette.training import team
-from palmette.training.chain.learning import DescentLearning, PathLearning
-from palmette.training.team import ThreadTeam
+from palmette.options import ChainSettings, Learner, automatic_batch_size
+from palmette.options.training import BATCHES
+from palmette.structures import with_state
+from palmette.training import DescentLearning, PathLearning, ThreadTeam, team
 
 FIXED = {"max_tokens": 3, "learning": True, "lists": True}
 LISTED = {

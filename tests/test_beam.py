@@ -17,11 +17,9 @@ from naive_beam import Task, beam_perceptron
 from naive_chain import Model, Token, best_path, dot, norm, perceptron
 from strategies import cases, few
 
-from palmette.options.learners import Perceptron
-from palmette.options.search import UPDATES, Beam
-from palmette.structures.chain.label_context import estimated_contexts
-from palmette.structures.chain.search import BeamSearch
-from palmette.structures.chain.weights import estimated
+from palmette import Beam, Perceptron
+from palmette.options import UPDATES
+from palmette.structures import BeamSearch, estimated, estimated_contexts
 
 FIXING = ("early", "max-violation", "latest", "hybrid", "laso")
 WIDTHS = st.sampled_from([1, 2, 3, 100])

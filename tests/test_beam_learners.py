@@ -17,10 +17,9 @@ from naive_latent import Tie
 from naive_nbest import assert_close
 from strategies import few
 
-from palmette.options.learners import Arow, Mira, PassiveAggressive, Perceptron, ProbPerc
-from palmette.options.search import LIST_UPDATES, Beam
-from palmette.structures.chain.label_context import estimated_contexts
-from palmette.structures.chain.weights import estimated, with_state
+from palmette import Arow, Beam, Mira, PassiveAggressive, Perceptron, ProbPerc
+from palmette.options import LIST_UPDATES
+from palmette.structures import estimated, estimated_contexts, with_state
 
 LABELS = ["O", "B-X", "I-X"]
 

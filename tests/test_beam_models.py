@@ -19,17 +19,13 @@ from strategies import Task, few, tasks
 from palmette import Beam, Parser, Tagger
 from palmette.data import model_file
 from palmette.errors import DataError, ModelError, TemplateError, UsageError
+from palmette.features import LABEL_CONTEXT, parse, to_text
 from palmette.features.lint import lint
-from palmette.features.templates import LABEL_CONTEXT, MOST_LABELS, parse, to_text
+from palmette.features.templates import MOST_LABELS
 from palmette.kernels.chain.label_context import LABEL_BITS
-from palmette.options.chain import ChainOptions, ChainSettings
-from palmette.options.spelling import assemble
-from palmette.structures.chain.calibrate import fit_temperature
-from palmette.structures.chain.compact import pruned
+from palmette.options import ChainOptions, ChainSettings, assemble
+from palmette.structures import ChainModel, fit_temperature, load_chain, pruned, separation
 from palmette.structures.chain.label_context import carried, restart_contexts
-from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.separation import separation
-from palmette.structures.chain.serialise import load_chain
 
 PAST_LINES = ["Y0:%y[-1]/%x[0,0]", "Y1:%y[-2]/%y[-1]", "Y2:%y[-3]/%x[-1,1]", "Y3:%x[0,1]/%y[-1]"]
 TEMPLATES = "U0:%x[0,0]\nB\n" + "".join(f"U{line}\n" for line in PAST_LINES)

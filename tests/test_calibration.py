@@ -15,15 +15,13 @@ from rich.console import Console
 from strategies import few
 
 from palmette import Beam, Crf, Latent, LinearClassifier, Tagger, load_demo
-from palmette.data.labels.schemes import spans
+from palmette.data import spans
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.calibration import reliability, sentence_hits, span_hits
 from palmette.reports.reliability import print_reliability
+from palmette.structures import ChainModel, are_probabilities, confidence_of, fit_temperature, named, with_temperature
 from palmette.structures.chain import calibrate
-from palmette.structures.chain.calibrate import Reliabilities, fit_temperature, reliability_on
-from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.posteriors import are_probabilities, confidence_of, named
-from palmette.structures.chain.temperature import with_temperature
+from palmette.structures.chain.calibrate import Reliabilities, reliability_on
 
 # --- tables -------------------------------------------------------------------------------------------------
 

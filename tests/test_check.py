@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from naive_classify import is_wellformed
 
 from palmette import FormatSpec, check
-from palmette.data.corpus import Corpus, column_of_strings
-from palmette.data.labels.schemes import SCHEMES, are_chunk_labels
+from palmette.data import SCHEMES, Corpus, are_chunk_labels, column_of_strings
 from palmette.datasets import demo_text
 from palmette.errors import DataError, UsageError
 from palmette.estimators.check import DOUBTFUL, doubtful_labels, label_doubts
+from palmette.evaluation import Finding
 from palmette.evaluation.checks import LONG, bad_tags, folded, one_apart, problem_of
-from palmette.evaluation.findings import KINDS, DataView, Finding
+from palmette.evaluation.findings import KINDS, DataView
 from palmette.evaluation.repetition_checks import RADIUS, overlap, repetitions, variations
 
 Sentences = list[list[tuple[str, str]]]
@@ -305,7 +305,7 @@ def test_most_flipped_labels_are_found(file: Path) -> None:
 
 def test_doubts_do_not_depend_on_threads_but_on_the_seed(file: Path) -> None:
     file.write_text("\n\n".join(demo_text("train").split("\n\n")[:60]) + "\n\n", encoding="utf-8")
-    from palmette.data.formats.registry import read_corpus
+    from palmette.data import read_corpus
 
     corpus = read_corpus(file)
     one, two, other = (label_doubts(corpus, 3, threads=t, seed=s) for t, s in ((1, 1), (2, 1), (1, 2)))

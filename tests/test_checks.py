@@ -7,13 +7,10 @@ from pathlib import Path
 import pytest
 from cli_run import Cli, leave_demo
 
-from palmette import Classifier, LinearClassifier, Parser, Tagger, load_demo
-from palmette.data.formats.conllu import read_treebank
-from palmette.data.formats.registry import read_corpus
-from palmette.data.formats.spec import FormatSpec
+from palmette import HMM, Classifier, FormatSpec, LinearClassifier, Parser, Tagger, load_demo, read_treebank
+from palmette.data import read_corpus
 from palmette.data.sources import SENTENCES
 from palmette.datasets import demo_text
-from palmette.lab.hmm.estimator import HMM
 from palmette.training.chain.settle import choose_templates
 from palmette.training.checks import warn_of_strange_corpus, warn_of_strange_trees
 

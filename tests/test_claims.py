@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from palmette import Latent, Tagger
-from palmette.features.templates import parse
+from palmette.features import parse
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs" / "studies"

@@ -15,11 +15,10 @@ import pytest
 from classify_arrays import case, every_feature
 from naive_classify import Twin, dot, length
 
-from palmette import Classifier, Tagger, load_demo
+from palmette import Classifier, Crf, Lclr, LclrVariant, PassiveAggressive, Tagger, load_demo
 from palmette.classification.scores import area, binary_scores
 from palmette.data.model_file import load, save
 from palmette.errors import DataError, ModelError, PalmetteError, UsageError
-from palmette.options.learners import Crf, Lclr, LclrVariant, PassiveAggressive
 
 
 def shuffled_words(part: str, most: int = 120) -> tuple[list[Any], list[Any]]:
@@ -186,7 +185,7 @@ def test_no_structure_is_a_plain_classifier() -> None:
         latent="none", passes=1, estimator="last", seed=5, cap=1, template=_templates(templates)
     ).fit(*labelled(sentences[:2], sentences[2:]))
     weights = {"a": 0.0, "b": 0.0}
-    from palmette.training.trainer import shuffled
+    from palmette.training import shuffled
 
     for s in shuffled(5, 1, 4).tolist():
         count = {word: sentences[s].count(word) for word in set(sentences[s])}
@@ -200,7 +199,7 @@ def test_no_structure_is_a_plain_classifier() -> None:
 
 
 def _templates(text: str) -> Any:
-    from palmette.features.templates import parse
+    from palmette.features import parse
 
     return parse(text)
 

@@ -15,7 +15,7 @@ from palmette import Classifier, load_demo
 from palmette.classification.inspection import inspect_classifier, print_classifier
 from palmette.classification.kernels.forms import Weights
 from palmette.errors import UsageError
-from palmette.reports.tables import OutputConsole
+from palmette.reports import OutputConsole
 
 
 @pytest.fixture

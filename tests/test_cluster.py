@@ -16,18 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ray_driver import address, ray_driver
 
-from palmette import Crf, Tagger, load_demo
+from palmette import Crf, FormatSpec, Tagger, load_demo
 from palmette.cli import main
-from palmette.data.formats.registry import read_corpus
-from palmette.data.formats.spec import FormatSpec
-from palmette.data.labels.schemes import recognise, recognise_pairs, seen_pairs
+from palmette.data import read_corpus, recognise
+from palmette.data.labels.schemes import recognise_pairs, seen_pairs
 from palmette.data.sources import Piece, divided, read_pieces
 from palmette.errors import DataError, UsageError
 from palmette.reports.progress import WorkerBars, WorkerLines
+from palmette.training import WorkerProgress
 from palmette.training.chain import fit as chain_files
 from palmette.training.chain import shards
 from palmette.training.chain.file_shard import FileShard
-from palmette.training.cluster import WorkerProgress
 
 KINDS = {
     "perceptron": {"learner": "perceptron", "passes": 3},

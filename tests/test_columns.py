@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette.data.corpus import Corpus
+from palmette import FormatSpec
+from palmette.data import Corpus, Writer, read_corpus
 from palmette.data.formats import columns
 from palmette.data.formats.columns import ColumnLayout, column_number, parse_columns
 from palmette.data.formats.conllu import parse_conllu
-from palmette.data.formats.registry import Writer, read_corpus
-from palmette.data.formats.spec import FormatSpec
 from palmette.datasets import demo_text
 from palmette.errors import DataError, UsageError
 

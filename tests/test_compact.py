@@ -20,10 +20,8 @@ from palmette.data import model_file
 from palmette.errors import ModelError, UsageError
 from palmette.kernels.chain.forms import Active, Data, make_trellis, no_active
 from palmette.kernels.chain.viterbi import PackedRows, decode_packed
-from palmette.structures.chain.gold import unseen
+from palmette.structures import Shape, everything_allowed, items_of, new_chain, unseen
 from palmette.structures.chain.packed import CompactModel, packed_rows, unpacked_rows
-from palmette.structures.chain.python_data import items_of
-from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
 
 X, Y = load_demo("train")
 DEV_X, DEV_Y = load_demo("dev")

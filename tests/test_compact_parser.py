@@ -19,19 +19,19 @@ from strategies import few
 from test_parser import SENTENCES, bank, quick
 from test_parser_memo import Sizes, sizes
 
+from palmette import Parser, Treebank
 from palmette.data import model_file
-from palmette.data.treebank import Treebank
 from palmette.errors import ModelError, UsageError
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.types import I64, U8
 from palmette.kernels.core.vector import SHORTS, find_short
 from palmette.kernels.learning.violation import STANDARD
+from palmette.parsing import ParserModel
 from palmette.parsing.compact import CompactFeatures, compact_parser, compact_weights, lists_in_order, worth
 from palmette.parsing.kernels.forms import SearchOptions, Small, Weights, make_workspace
 from palmette.parsing.kernels.small import small_lists, small_sizes, spread_small
 from palmette.parsing.kernels.train import parse
-from palmette.parsing.model import ParserModel, frozen_weights, longest, small_weights
-from palmette.parsing.parser import Parser
+from palmette.parsing.model import frozen_weights, longest, small_weights
 
 orders = st.lists(st.integers(0, 99), min_size=15, max_size=15)
 

@@ -14,7 +14,7 @@ from cli_run import Cli, last_cells, leave_demo, rows
 
 from palmette import FormatSpec, Tagger
 from palmette.errors import UsageError
-from palmette.evaluation.rivals import CompareOptions, SystemOutputs, compare, label_rivals
+from palmette.evaluation import CompareOptions, SystemOutputs, compare, label_rivals
 from palmette.lab.ablation import parse_learners
 from palmette.reports.comparison import letters, p_text
 

@@ -11,8 +11,7 @@ import pytest
 from cli_run import Cli
 
 from palmette.cli import COMMANDS, GROUPS, load_command
-from palmette.options.chain import TAGGER_LEARNERS
-from palmette.options.learners import PARSER_LEARNERS
+from palmette.options import PARSER_LEARNERS, TAGGER_LEARNERS
 
 TOP = [*(name for name in COMMANDS if " " not in name), *GROUPS, "--help", "--version"]
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

@@ -14,8 +14,7 @@ from fitting import flat_tagger
 from naive_chain import Model, path_score
 
 from palmette import Crf, Tagger, load_demo
-from palmette.data.items import corpus_from_items
-from palmette.data.labels.schemes import Span, spans
+from palmette.data import Span, corpus_from_items, spans
 from palmette.data.model_file import load, save
 from palmette.errors import DataError, ModelError, UsageError
 

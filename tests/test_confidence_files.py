@@ -12,8 +12,8 @@ import pytest
 from cli_run import Cli, leave_demo, rows
 
 from palmette import Tagger, load_demo
-from palmette.data.formats.labelling import Confidence, ConfidenceOutput, SpanPosteriors, confidence_cells
-from palmette.data.formats.registry import stream_corpus
+from palmette.data import Confidence, ConfidenceOutput, stream_corpus
+from palmette.data.formats.labelling import SpanPosteriors, confidence_cells
 from palmette.structures.chain import files as tagging
 
 

@@ -16,8 +16,9 @@ from rich.console import Console
 from split_treebanks import two_splittings
 
 from palmette.errors import DataError
-from palmette.pipeline.conll18 import PipelineScores, evaluate, read_spans
-from palmette.reports.tables import print_scores
+from palmette.pipeline import read_spans
+from palmette.pipeline.conll18 import PipelineScores, evaluate
+from palmette.reports import print_scores
 
 TAGS = ["UPOS", "XPOS", "UFeats", "AllTags", "Lemmas"]
 METRICS = ["Tokens", "Sentences", "Words", *TAGS, "UAS", "LAS", "CLAS", "MLAS", "BLEX"]

@@ -12,9 +12,9 @@ from learners import perceptron_steps
 from naive_chain import Model, Token, best_path, differences, dot, norm
 from strategies import random_model
 
-from palmette.features.templates import parse
+from palmette.features import parse
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.structures.chain.weights import Seen, Shape, estimated, everything_allowed, new_chain
+from palmette.structures import Seen, Shape, estimated, everything_allowed, new_chain
 
 # --- the mistake bound --------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from palmette import (
     write_documents,
 )
 from palmette.cli import main
-from palmette.data.formats.registry import read_corpus
+from palmette.data import read_corpus
 from palmette.errors import DataError, UsageError
 
 WORD = "\t_\t_\t{}\t_\t_\t_\t_\t_\t_"

@@ -9,10 +9,10 @@ import pytest
 
 from palmette import Tagger, load_demo
 from palmette.cli import main
-from palmette.data.stream import map_in_order
+from palmette.data import map_in_order
 from palmette.options import training
+from palmette.structures import ChainModel
 from palmette.structures.chain import files
-from palmette.structures.chain.model import ChainModel
 
 
 @pytest.mark.parametrize(

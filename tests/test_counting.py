@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette.data.scratch import Scratch
+from palmette.data import Scratch
 from palmette.errors import DataError, UsageError
 from palmette.features.counting import AttributeCounts, index_of
 from palmette.kernels.core.hashing import add_counts, find_all, mixed_all, take_counts

@@ -15,11 +15,11 @@ from fitting import flat_tagger
 from objectives import evaluated
 
 from palmette import Crf, Latent, Tagger, load_demo
-from palmette.data.corpus import Corpus, column_of_types
+from palmette.data import Corpus, column_of_types
 from palmette.errors import DataError, UsageError
-from palmette.features.templates import parse
+from palmette.features import parse
 from palmette.lab import synth
-from palmette.training.chain.objective import ChainObjective
+from palmette.training import ChainObjective
 
 TEXT = "U0:%x[-1,0]\nU1:%x[0,0]\nU2:%x[0,1]\nU3:%x[-1,1]/%x[0,1]\nB\n"
 PLAIN: dict[str, Any] = {"template": parse(TEXT), "learner": "crf", "constraints": "none", "ends": False}

@@ -10,10 +10,9 @@ from chain_arrays import column_corpus
 from objectives import evaluated
 
 from palmette import Tagger, load_demo
-from palmette.features.templates import parse
-from palmette.structures.chain.data import allow_table
-from palmette.training.chain.objective import ChainObjective
-from palmette.training.lbfgs import minimise
+from palmette.features import parse
+from palmette.structures import allow_table
+from palmette.training import ChainObjective, minimise
 
 TEXT = "U1:%x[0,0]\nU2:%x[0,1]\nU3:%x[-1,1]/%x[0,1]\nB\n"
 SHARP: dict[str, Any] = {"tolerance": 1e-9, "gradient_tolerance": 1e-6, "iterations": 3000}

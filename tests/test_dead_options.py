@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from palmette import (
+    HMM,
     Beam,
     Classifier,
     LabelHistory,
@@ -23,13 +24,10 @@ from palmette import (
     load_trees,
 )
 from palmette.classification.options import LatentSettings
-from palmette.features.templates import parse
-from palmette.lab.hmm.estimator import HMM
-from palmette.options import declare
-from palmette.options.chain import TAGGER_LEARNERS, ChainSettings
-from palmette.options.declare import Options, Value, option
-from palmette.options.learners import CLASSIFIER_LEARNERS, PARSER_LEARNERS, ROW_LEARNERS
-from palmette.parsing.options import TreeSettings
+from palmette.features import parse
+from palmette.options import PARSER_LEARNERS, TAGGER_LEARNERS, ChainSettings, Options, Value, declare, option
+from palmette.options.learners import CLASSIFIER_LEARNERS, ROW_LEARNERS
+from palmette.parsing import TreeSettings
 
 COPYING = {"_settings", "get_params", "set_params"}  # functions that only pass values on
 Reads = set[tuple[type, str]]

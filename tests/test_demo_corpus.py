@@ -9,7 +9,7 @@ from naive_classify import is_wellformed
 
 from palmette.datasets import PARTS, demo_text, load_demo, load_trees, tree_text
 from palmette.errors import UsageError
-from palmette.parsing.projective import projective_sentences
+from palmette.parsing import projective_sentences
 
 _TAGS = """CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH
 VB VBD VBG VBN VBP VBZ WDT WP WP$ WRB . , : $ `` '' ( ) #"""

@@ -17,7 +17,7 @@ import palmette
 from palmette import HMM, Beam, Classifier, Crf, LanguageModel, LinearClassifier, Mira, Parser, Tagger
 from palmette.errors import DataError, ModelError, PalmetteError, UsageError
 from palmette.estimators.base import Estimator
-from palmette.features.templates import parse
+from palmette.features import parse
 
 WORDS = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "cat", "barks"], ["a", "dog", "sleeps"]]
 LABELS = [["D", "N", "V"]] * 4

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from naive_double import Model, Token, log_sum, marginals, path_scores, viterbi
 from strategies import few
 
-from palmette.data.labels.schemes import Transitions
+from palmette.data import Transitions
 from palmette.kernels.chain.double import DoubleWeights, decode_double, make_double_trellis
 from palmette.kernels.chain.forms import Active, Chain, Data, no_active
 from palmette.kernels.chain.posteriors import Marks, Places, Posteriors
-from palmette.structures.chain.data import allow_table
+from palmette.structures import Shape, allow_table
 from palmette.structures.chain.imported.model import bare_chain, no_lists, rounded
 from palmette.structures.chain.imported.scoring import DoubleScoring, at_temperature
-from palmette.structures.chain.weights import Shape
 
 TIED = st.sampled_from([-1.0, -0.1, 0.0, 0.1, 0.2, 0.30000000000000004])  # sums of these tie, or nearly so
 WEIGHTS = st.one_of(TIED, st.floats(-4, 4, allow_subnormal=False))

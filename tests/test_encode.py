@@ -15,13 +15,11 @@ from naive_chain import Token
 from naive_templates import expand
 from strategies import few
 
-from palmette.data.corpus import Corpus
-from palmette.features.encode import Encoder, new_feature_index
-from palmette.features.resources import Clusters, Lexicon, Resources
-from palmette.features.templates import TemplateSet, parse
-from palmette.structures.chain.data import Collected, allow_table, encode_corpus
+from palmette.data import Corpus
+from palmette.features import Clusters, Encoder, Lexicon, Resources, TemplateSet, parse
+from palmette.features.encode import new_feature_index
+from palmette.structures import Collected, Names, allow_table, encode_corpus
 from palmette.structures.chain.session import PLAIN, reader_for
-from palmette.structures.stored import Names
 
 Sentences = list[list[list[str]]]
 Listed = list[list[str]]  # the attribute strings of each token of a corpus

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from naive_chain import path_score
 from strategies import cases, few
 
-from palmette.data.items import corpus_from_items
+from palmette.data import corpus_from_items
 from palmette.errors import DataError
-from palmette.features.templates import parse
-from palmette.structures.chain.explain import explain, parts_of
+from palmette.features import parse
+from palmette.structures import explain
+from palmette.structures.chain.explain import parts_of
 
 SENTENCES = [
     ["the", "dog", "barks"],

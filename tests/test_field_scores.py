@@ -15,8 +15,7 @@ from test_notations import naive_fields, naive_runs
 
 from palmette import Classifier, Mira, Tagger, load_demo
 from palmette.errors import UsageError
-from palmette.evaluation.scores import LabelScores, score
-from palmette.evaluation.spans import ChunkTables, seqeval_text, span_counts, strict_span_counts
+from palmette.evaluation import ChunkTables, LabelScores, score, seqeval_text, span_counts, strict_span_counts
 
 GROBID = [p + f"<{t}>" for p in ("I-", "") for t in ("a", "b", "other")]
 BARE = ["O", "Street", "City"]

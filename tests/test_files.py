@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,9 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette.data import files
-from palmette.data.files import check_output, read_all, read_blocks, write_whole
-from palmette.data.text import check_utf8
+from palmette.data import check_output, check_utf8, files, read_all, read_blocks, write_whole
 from palmette.errors import DataError
 
 BOM = b"\xef\xbb\xbf"
@@ -646,3 +645,24 @@ def test_no_right_to_write(open_folder: Path, attempt: Callable[[Path], object])
     assert file.read_bytes() == b"old"
     assert only(open_folder) == ["closed", "file"]
     assert as_common_user(attempt, open_folder / "fine") == ""
+
+
+def test_locks_on_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte that nobody reads is locked, and the place in the file stays."""
+    calls = []
+
+    def locking(fd: int, mode: int, size: int) -> None:
+        calls.append((mode, os.lseek(fd, 0, os.SEEK_CUR), size))
+        if mode == 2:
+            raise PermissionError
+
+    monkeypatch.setattr(files, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", types.SimpleNamespace(locking=locking, LK_LOCK=1, LK_NBLCK=2))
+    with open(tmp_path / "journal", "wb") as held:
+        held.write(b"12345")
+        held.flush()
+        files.lock_file(held.fileno())
+        with pytest.raises(PermissionError):
+            files.lock_file(held.fileno(), wait=False)
+        assert held.tell() == 5
+    assert calls == [(1, files.FAR, 1), (2, files.FAR, 1)]

@@ -12,7 +12,7 @@ import pytest
 from stored_models import FILES, FOLDER, unpacked
 
 from palmette import Classifier, LanguageModel, Parser, Tagger
-from palmette.data.model_file import peek_task
+from palmette.data import peek_task
 
 TAGGED: dict[str, dict[str, Any]] = {
     "chain_order1": {"scores": True}, "latent": {"states": True}, "label_history": {"states": True},

@@ -16,7 +16,7 @@ from objectives import by_feature, evaluated
 from strategies import cases, few
 
 from palmette.errors import UsageError
-from palmette.training.chain.objective import ChainObjective
+from palmette.training import ChainObjective
 
 
 def objective_of(case: Case, l2: float = 0.0, threads: int = 1) -> ChainObjective:

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette.data.corpus import bytes_of, column_of_strings
-from palmette.features.atoms import HashedAtoms, TypeMemo, atom_function, hash_optional, word_atoms
+from palmette.data import bytes_of, column_of_strings
+from palmette.features import atom_function
+from palmette.features.atoms import HashedAtoms, TypeMemo, hash_optional, word_atoms
 from tests.test_atoms import CASES
 
 CHAINS = ["lower.suffix3", "lower.normal", "normal.short_shape.prefix2", "suffix5.orthography", "number.lower"]

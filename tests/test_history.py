@@ -22,11 +22,12 @@ from naive_latent import state_weights as weights_of
 from strategies import Task, few, random_model, random_sentence, shapes, tasks
 
 from palmette import Crf, LabelHistory, Tagger
-from palmette.data.labels.automaton import LabelAutomaton, checked_automaton, make_automaton
+from palmette.data import LabelAutomaton
+from palmette.data.labels.automaton import checked_automaton, make_automaton
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.features.templates import parse
-from palmette.structures.chain.serialise import load_chain
-from palmette.structures.chain.weights import Shape, everything_allowed, of_states
+from palmette.features import parse
+from palmette.structures import Shape, everything_allowed, load_chain
+from palmette.structures.chain.weights import of_states
 
 KINDS = ["bigram", "trigram", "run:N:1", "run:N:2", "run:V:3"]
 LABELS = ["N", "V", "D"]

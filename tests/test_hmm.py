@@ -15,16 +15,13 @@ from hypothesis import strategies as st
 from naive_hmm import END, START, Naive, estimated, viterbi
 from strategies import few
 
-from palmette import Tagger
-from palmette.data import model_file
-from palmette.data.items import corpus_from_items
-from palmette.data.labels.mask import mask_from_items
+from palmette import HMM, Tagger
+from palmette.data import corpus_from_items, mask_from_items, model_file
 from palmette.errors import DataError, ModelError, PalmetteError, UsageError
 from palmette.features.resources import UNKNOWN, word_classes
 from palmette.kernels.chain.forward_backward import log_partitions, make_sum_workspace
-from palmette.lab.hmm.estimator import HMM
 from palmette.lab.hmm.tables import ObservedWords, inner, learn_vocabulary
-from palmette.structures.chain.serialise import load_chain
+from palmette.structures import load_chain
 
 # --- the language of two words ------------------------------------------------------------------------------
 

@@ -12,11 +12,10 @@ import pytest
 from cli_run import Cli
 from fitting import flat_tagger
 
-from palmette import HiddenMarkov, Tagger, load_demo
+from palmette import HMM, HiddenMarkov, Tagger, load_demo
 from palmette.errors import DataError, TemplateError, UsageError
-from palmette.features.templates import parse
-from palmette.lab.hmm.estimator import HMM
-from palmette.structures.chain.python_data import corpus_of
+from palmette.features import parse
+from palmette.structures import corpus_of
 
 # Words that are written like classes and like the edge of a sentence, and words that nobody knows.
 STRANGE = [["_B-1", "<unknown>", "<lower:ing>"], ["_B-2", "_B-1", "_B-1", "The"], ["zzzing"], ["1,234", "The", "Xyz"]]

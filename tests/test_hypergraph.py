@@ -15,8 +15,9 @@ from naive_chain import Model, Sentence, summed, token_parts
 from naive_kbest import best_paths
 from strategies import cases, few
 
+from palmette import Hypergraph
 from palmette.errors import UsageError
-from palmette.parsing.hypergraph import Derivation, Edge, Hypergraph, Vertex
+from palmette.parsing.hypergraph import Derivation, Edge, Vertex
 
 
 class Twin(NamedTuple):

@@ -19,15 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
 
-from palmette import Crf, Latent, Tagger
+from palmette import Crf, FormatSpec, Latent, Tagger
 from palmette.connect.crfsuite_models import crfsuite_bytes, string_hashes
-from palmette.data.corpus import bytes_of
-from palmette.data.formats.registry import read_corpus
-from palmette.data.formats.spec import FormatSpec
+from palmette.data import bytes_of, read_corpus
 from palmette.errors import UsageError
-from palmette.features.templates import parse
+from palmette.features import parse
+from palmette.structures import confidence_of
 from palmette.structures.chain.imported.model import ImportedModel
-from palmette.structures.chain.posteriors import confidence_of
 
 NAMES = st.sampled_from(["a", "b", "cc", "ü", "\U0001f600", "x:y", "0", " ", "long name of an attribute"])
 NUMBERS = st.floats(-8, 8).filter(lambda x: x == 0 or abs(x) > 1e-20)  # values have the range of 32-bit floats

@@ -19,12 +19,9 @@ from strategies import few
 from palmette import Tagger
 from palmette.cli import main
 from palmette.connect.wapiti_models import read_crfpp, read_wapiti
-from palmette.data.formats.registry import read_corpus
+from palmette.data import read_corpus
 from palmette.errors import ModelError, UsageError
-from palmette.structures.chain.files import spec_for
-from palmette.structures.chain.gold import gold_and_guess
-from palmette.structures.chain.posteriors import confidence_of
-from palmette.structures.chain.python_data import items_of
+from palmette.structures import confidence_of, gold_and_guess, items_of, spec_for
 
 
 def run(*arguments: object) -> None:

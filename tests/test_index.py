@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palmette.errors import UsageError
-from palmette.features.encode import growing, in_order_of_keys, kept_attributes, keys_of, without_keys
+from palmette.features import in_order_of_keys, kept_attributes, keys_of, without_keys
+from palmette.features.encode import growing
 from palmette.kernels.core.hashing import FeatureIndex, add_all, find_all, hash_index
 
 KEYS = st.lists(st.integers(1, 2**64 - 1), unique=True, max_size=200)

@@ -16,12 +16,8 @@ from scipy import sparse
 from strategies import few
 
 from palmette import Tagger
-from palmette.data import item_blocks
-from palmette.data.corpus import Corpus
+from palmette.data import Corpus, LabelNumbers, corpus_from_items, item_blocks, take
 from palmette.data.item_plain import NewNames
-from palmette.data.items import corpus_from_items
-from palmette.data.labels.numbers import LabelNumbers
-from palmette.data.subset import take
 from palmette.errors import DataError
 
 VALUES = [0.0, -0.0, 1.0, 1.0, 2.5, -0.75, 3e-60, 1e30]
@@ -193,7 +189,7 @@ def test_the_perceptron_of_order_0_is_the_textbook_one() -> None:
     rows = [matrix[:1] for matrix in X]
     options: dict[str, Any] = {"order": 0, "ends": False, "estimator": "last", "passes": 1, "constraints": "none"}
     tagger = Tagger(**options).fit(rows, [labels[:1] for labels in y])
-    from palmette.training.trainer import shuffled
+    from palmette.training import shuffled
 
     labels = tagger.labels_
     w = np.zeros((len(labels), 6), np.float32)

@@ -18,15 +18,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import few
 
-from palmette.data import item_blocks
-from palmette.data.corpus import Corpus
+from palmette.data import Corpus, corpus_from_items, item_blocks
 from palmette.data.item_plain import attributes_of
-from palmette.data.items import corpus_from_items
 from palmette.errors import DataError
 from palmette.kernels.core.compile import LIBRARY, MODE
 from palmette.kernels.core.hashing import hash_index
 from palmette.kernels.io.items import FINE, FOUND, ODD, SIZE, STATUS, TOKENS, ItemRoom, make_item_room, read_items
-from palmette.structures.chain.data import Collected, allow_table, encode_corpus
+from palmette.structures import Collected, allow_table, encode_corpus
 
 
 class Own(str):

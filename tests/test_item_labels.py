@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from strategies import few
 
 from palmette import Tagger, load_demo
-from palmette.data.items import corpus_from_items
-from palmette.data.labels.numbers import LabelNumbers, label_numbers
+from palmette.data import LabelNumbers, corpus_from_items, label_numbers
 from palmette.errors import DataError, ModelError, UsageError
 
 X, Y = load_demo("train")

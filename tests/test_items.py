@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette.data.corpus import Corpus
-from palmette.data.items import corpus_from_items
+from palmette.data import Corpus, corpus_from_items
 from palmette.errors import DataError, UsageError
 
 names = st.text("ab:é[]-", min_size=0, max_size=4)

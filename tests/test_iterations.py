@@ -22,14 +22,15 @@ from palmette import (
     MaxEnt,
     Parser,
     Tagger,
+    jackknife,
     load_demo,
     load_grammaticality,
     load_trees,
     load_vowels,
 )
-from palmette.options.declare import OptionError
-from palmette.parsing.retag import jackknife, trained_tagger
-from palmette.training.lbfgs import minimise
+from palmette.options import OptionError
+from palmette.parsing.retag import trained_tagger
+from palmette.training import minimise
 
 X, Y = (part[:80] for part in load_demo("train"))
 DEV = load_demo("dev")[0][:30], load_demo("dev")[1][:30]

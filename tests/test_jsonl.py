@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette.data.corpus import Corpus
+from palmette.data import Corpus, Writer
 from palmette.data.formats.jsonl import JsonlParser, Keys
-from palmette.data.formats.registry import Writer
 from palmette.errors import DataError, UsageError
 
 

@@ -15,7 +15,7 @@ from naive_kbest import best_paths
 from strategies import cases, few, random_model, random_sentence
 
 from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
-from palmette.kernels.chain.kbest import Candidates, kbest_astar, make_candidates
+from palmette.kernels.chain.kbest import PathCandidates, kbest_astar, make_candidates
 from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.core.compile import kernel
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.jit
 
 @kernel
 def _by_astar(
-    m: Chain, x: Data, T: Trellis, workspace: Candidates, paths: np.ndarray, scores: np.ndarray, found: np.ndarray,
+    m: Chain, x: Data, T: Trellis, workspace: PathCandidates, paths: np.ndarray, scores: np.ndarray, found: np.ndarray,
     restricted: bool,
 ) -> None:  # fmt: skip
     """Into paths i32[K, N], scores f64[S, K] and found i64[S]."""

@@ -10,8 +10,8 @@ from cli_run import Cli, leave_demo
 
 from palmette import Classifier, LanguageModel, Parser, Pipeline, Tagger
 from palmette.cli import GROUPS, LISTED
-from palmette.data.kinds import KINDS, VERBS, kind_of
-from palmette.data.model_file import load_any, peek_kind
+from palmette.data import kind_of, load_any, peek_kind
+from palmette.data.kinds import KINDS, VERBS
 from palmette.datasets import example_files
 from palmette.lazy import loaded
 from palmette.serve.kinds import CORRECTED

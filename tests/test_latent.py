@@ -28,13 +28,11 @@ from naive_latent import (
 )
 from strategies import Task, few, tasks
 
-from palmette import Crf, Latent, Tagger
+from palmette import Crf, Dplvm, Latent, Tagger
 from palmette.errors import UsageError
-from palmette.features.templates import parse
+from palmette.features import parse
 from palmette.options.chain import parse_latent
-from palmette.options.learners import Dplvm
-from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.serialise import load_chain
+from palmette.structures import ChainModel, load_chain
 from palmette.training.chain import start as starting
 
 SIZE = 0.05  # of the random start

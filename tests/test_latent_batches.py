@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import few
 from test_classify_kernels import cases, twin_of
 
-from palmette import Classifier, load_grammaticality
+from palmette import Arow, Classifier, Perceptron, load_grammaticality
 from palmette.classification.kernels.forms import (
     DECODED,
     SQUARED_LOSS,
@@ -35,8 +35,7 @@ from palmette.classification.model import ClassifierModel, new_store, no_rival, 
 from palmette.classification.options import combine_number
 from palmette.errors import DataError, UsageError
 from palmette.kernels.learning.rule import CAPPED, HARD, PA, PROBPERC, Rule
-from palmette.options.learners import Arow, Perceptron
-from palmette.training.team import ThreadTeam
+from palmette.training import ThreadTeam
 
 LONGEST = 20
 

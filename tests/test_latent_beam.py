@@ -21,12 +21,10 @@ from naive_nbest import assert_close
 from strategies import few
 from test_beam_learners import with_real_numbers
 
+from palmette import Beam, Mira, PassiveAggressive, Perceptron, ProbPerc
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
-from palmette.options.learners import Learner, Mira, PassiveAggressive, Perceptron, ProbPerc
-from palmette.options.search import LIST_UPDATES, UPDATES, Beam
-from palmette.structures.chain.label_context import estimated_contexts
-from palmette.structures.chain.search import BeamSearch
-from palmette.structures.chain.weights import estimated
+from palmette.options import LIST_UPDATES, UPDATES, Learner
+from palmette.structures import BeamSearch, estimated, estimated_contexts
 
 WIDTHS = st.sampled_from([1, 2, 3, 100])
 LABELS = ["O", "B-X", "I-X"]

@@ -13,9 +13,8 @@ from test_beam_models import TEMPLATES as READING
 
 from palmette import Beam, LabelHistory, Latent, Mira, Tagger
 from palmette.errors import UsageError
-from palmette.features.templates import parse
-from palmette.structures.chain.explain import explain
-from palmette.structures.chain.serialise import load_chain
+from palmette.features import parse
+from palmette.structures import explain, load_chain
 
 PLAIN = "U0:%x[0,0]\nU1:%x[-1,0]\nB\n"
 OPTIONS = {"search": "beam", "beam": 4, "latent": 2}

@@ -13,8 +13,8 @@ from objectives import by_feature, evaluated
 from strategies import cases, few
 
 from palmette.kernels.chain.gather import inverted, seen_labels
-from palmette.structures.chain.weights import Seen
-from palmette.training.chain.objective import ChainObjective
+from palmette.structures import Seen
+from palmette.training import ChainObjective
 
 
 def objective_of(case: Case, seen: Seen | None = None, learnt: np.ndarray | None = None) -> ChainObjective:

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from palmette.errors import UsageError
 from palmette.kernels.learning.lbfgs import BLOCK
+from palmette.training import Workers
+from palmette.training import minimise as minimise_single
 from palmette.training.lbfgs import (
     CURVATURE,
     ENDINGS,
@@ -23,8 +25,6 @@ from palmette.training.lbfgs import (
     bytes_needed,
     strong_wolfe,
 )
-from palmette.training.lbfgs import minimise as minimise_single
-from palmette.training.team import Workers
 
 SHARP = {"tolerance": 0.0, "gradient_tolerance": 1e-9, "iterations": 2000}
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from naive_lbfgs import aligned, projected, pseudo_gradient, two_loops
 
 from palmette.kernels.learning.lbfgs import BLOCK, Place, absorb, combine, measure, move, n_blocks, survey
+from palmette.training import Workers
 from palmette.training.lbfgs import History, over_blocks, squared_norm
-from palmette.training.team import Workers
 
 SIZES = [1, 7, 31, 33, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 5]
 ROUNDING = 1e-6  # of vectors in float32

@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
 
-from palmette import LinearClassifier, Tagger, load_acronyms, load_vowels
+from palmette import Crf, LinearClassifier, Perceptron, Tagger, load_acronyms, load_vowels
 from palmette.data import model_file
 from palmette.datasets import example_files
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.options.learners import Crf, Perceptron
-from palmette.training.trainer import shuffled
+from palmette.training import shuffled
 
 QUARTERS = st.integers(-8, 8).map(lambda k: k / 4)  # sums of them are exact, so that ties are ties
 

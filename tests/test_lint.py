@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from palmette.errors import TemplateError
+from palmette.features import parse
 from palmette.features.lint import check_columns, lint
-from palmette.features.templates import parse
 
 
 def found(text: str) -> list[tuple[int, str]]:

@@ -16,19 +16,9 @@ from naive_chain import Feature
 from strategies import cases, few
 
 from palmette import Tagger, load_demo
+from palmette.structures import ChainModel, as_lists, fixed, growing, is_list, items_of
 from palmette.structures.chain import lists, serialise
-from palmette.structures.chain.lists import (
-    as_lists,
-    as_rows,
-    entries,
-    fixed,
-    from_entries,
-    growing,
-    is_list,
-    without_zeros,
-)
-from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.python_data import items_of
+from palmette.structures.chain.lists import as_rows, entries, from_entries, without_zeros
 from palmette.training.chain import start
 
 TEMPLATES = "U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[0,1]\nB"

@@ -17,10 +17,10 @@ from naive_latent import States, latent_twin, state_examples, state_weights
 from naive_margin import longest, right_and_wrong
 from strategies import cases, few
 
-from palmette.features.templates import parse
+from palmette.features import parse
 from palmette.kernels.chain.forms import make_trellis
 from palmette.kernels.chain.max_recursion import margins
-from palmette.structures.chain.separation import longest_features, mistakes_bound, separation
+from palmette.structures import longest_features, mistakes_bound, separation
 
 
 @pytest.fixture

@@ -26,14 +26,15 @@ from naive_nbest import (
 )
 from strategies import few
 
-from palmette.evaluation.spans import ChunkTables, span_counts
+from palmette import Mira, PassiveAggressive
+from palmette.evaluation import ChunkTables, span_counts
 from palmette.kernels.chain.candidates import Chunks, span_cost
-from palmette.kernels.chain.differences import Differences, gram, make_differences
+from palmette.kernels.chain.differences import DifferenceTable, gram, make_differences
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.learning.coefficients import hildreth, within_sum
-from palmette.options.learners import PA_VARIANTS, Mira, PassiveAggressive
-from palmette.training.chain.learning import chunks_for
+from palmette.options.learners import PA_VARIANTS
+from palmette.training import chunks_for
 
 SCHEMES = {
     "IOB2": ["O", "B-X", "I-X", "B-Y", "I-Y"],
@@ -99,7 +100,7 @@ def test_pa_takes_what_violates_most_not_what_scores_best() -> None:
 
 
 @kernel
-def call_gram(m: Chain, x: Data, s: int, paths: np.ndarray, table: Differences) -> np.ndarray:
+def call_gram(m: Chain, x: Data, s: int, paths: np.ndarray, table: DifferenceTable) -> np.ndarray:
     """Twice, since the table must be empty again afterwards."""
     K = paths.shape[0] - 1
     A = np.zeros((K, K))

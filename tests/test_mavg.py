@@ -31,13 +31,12 @@ from strategies import few
 
 from palmette import Latent, Tagger, load_demo
 from palmette.errors import UsageError
-from palmette.features.templates import parse
+from palmette.features import parse
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.options.chain import EVERY
-from palmette.structures.chain.serialise import load_chain
-from palmette.structures.chain.weights import Shape, estimated, everything_allowed, new_chain, restart_from_average
+from palmette.structures import Shape, estimated, everything_allowed, load_chain, new_chain, restart_from_average
+from palmette.training import Averaging, PathLearning
 from palmette.training.chain import start as starting
-from palmette.training.chain.learning import Averaging, PathLearning
 
 TEXT = {0: "U0:%x[0,0]", 1: "U0:%x[0,0]\nB\nB1:%x[0,1]", 2: "U0:%x[0,0]\nB\nT"}
 SHARE = 0.5

@@ -21,12 +21,12 @@ from strategies import cases, few
 
 from palmette import LabelHistory, Latent, MaxEnt, Tagger, load_demo
 from palmette.errors import DataError, UsageError
-from palmette.features.templates import parse
+from palmette.features import parse
 from palmette.kernels.chain.exact import decode_exact, make_exact_workspace
 from palmette.kernels.chain.forms import Chain
 from palmette.kernels.chain.forward_backward import log_partitions, make_sum_workspace
 from palmette.kernels.chain.posteriors import decode_marginal
-from palmette.training.chain.objective import ChainObjective
+from palmette.training import ChainObjective
 
 NEAR = 2e-4  # scores are float32, and sums of up to a hundred
 

@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 
-from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
+from palmette.structures import Shape, everything_allowed, new_chain
 
 LABELS = 700
 

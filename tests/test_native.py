@@ -282,7 +282,7 @@ def test_the_mode_can_be_asked_for(tmp_path: Path) -> None:
         assert message in ran.stderr
 
 
-CACHES = (native.level, native.is_stale, native._opened)
+CACHES = (native.level, native.is_stale, native._opened, native._load, native.processor_flags)
 
 
 @pytest.fixture
@@ -352,6 +352,38 @@ def test_the_level_is_what_the_processor_has(monkeypatch: pytest.MonkeyPatch) ->
         native.level.cache_clear()
         monkeypatch.setenv("PALMETTE_HIDE_FLAGS", hidden)
         assert native.level() == level
+
+
+def processor(**words: int) -> native.Callable[[int, int], tuple[int, ...]]:
+    """CPUID of a made-up processor: words by leaf, subleaf and register; others are 0."""
+    numbers = "eax", "ebx", "ecx", "edx"
+
+    def cpuid(leaf: int, subleaf: int) -> tuple[int, ...]:
+        return tuple(words.get(f"{name}_{leaf:x}_{subleaf}", 0) for name in numbers)
+
+    return cpuid
+
+
+def test_instruction_sets_count_if_the_system_keeps_their_registers() -> None:
+    """Bits as in Intel's manual, volume 2A, table 3-8: leaf 1 ecx 12 is FMA, 27 OSXSAVE; leaf 7 ebx 3 BMI1, 5 AVX2, 16
+    AVX512F; leaf 80000001h ecx 5 LZCNT."""
+    words = {"eax_0_0": 7, "ecx_1_0": 1 << 12 | 1 << 22, "ebx_7_0": 1 << 3 | 1 << 5 | 1 << 16, "ecx_80000001_0": 1 << 5}
+    plain = {"movbe", "bmi1", "abm"}
+    assert native.flags_from(processor(**words), lambda: 0xFF) == plain  # XCR0 must not be read
+    words["ecx_1_0"] |= 1 << 27
+    assert native.flags_from(processor(**words), lambda: 0x1) == plain
+    assert native.flags_from(processor(**words), lambda: 0x7) == plain | {"fma", "avx2"}
+    assert native.flags_from(processor(**words), lambda: 0xE7) == plain | {"fma", "avx2", "avx512f"}
+    assert native.flags_from(processor(**words | {"eax_0_0": 1}), lambda: 0xE7) == {"movbe", "abm", "fma"}
+
+
+@in_library
+@pytest.mark.skipif(sys.platform != "linux" or platform.machine() != "x86_64", reason="/proc/cpuinfo of x86-64")
+def test_the_library_finds_the_instruction_sets_that_the_system_names() -> None:
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        line = next(line for line in file if line.startswith("flags"))
+    known = {name for bits in native.CPUID.values() for name in bits}
+    assert native.processor_flags() == known.intersection(line.partition(":")[2].split())
 
 
 @in_library

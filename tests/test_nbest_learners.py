@@ -14,7 +14,7 @@ from fitting import TEMPLATES, fit, flat_tagger, noisy, same_bits
 
 from palmette import load_demo
 from palmette.errors import UsageError
-from palmette.structures.chain.serialise import load_chain
+from palmette.structures import load_chain
 
 LEARNERS = {
     "probperc": {"nbest": 3},

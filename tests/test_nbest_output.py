@@ -10,8 +10,8 @@ import pytest
 from cli_run import Cli
 from fitting import flat_tagger
 
+from palmette import Tagger
 from palmette.errors import DataError, UsageError
-from palmette.estimators.tagger import Tagger
 
 SENTENCES = [["the", "dog", "barks"], ["a", "cat", "sleeps", "here"], ["dogs", "sleep"]]
 TAGS = [["D", "N", "V"], ["D", "N", "V", "A"], ["N", "V"]]

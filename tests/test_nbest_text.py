@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette.data.analysed import Labelling, LabelLists
-from palmette.data.corpus import Corpus
+from palmette import FormatSpec
+from palmette.data import CheckedParser, Corpus, Labelling
+from palmette.data.analysed import LabelLists
 from palmette.data.formats.nbest import NBestWriter
-from palmette.data.formats.registry import CheckedParser
-from palmette.data.formats.spec import FormatSpec
 
 LABELS = ["B-NP", "O", "é", ""]
 EMPTY = Labelling([], 0.0)

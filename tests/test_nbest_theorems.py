@@ -21,7 +21,7 @@ from nbest_bounds import (
 )
 from test_theorems import SEEDS, mistakes, plain, separable, with_noise
 
-from palmette.options.learners import ProbPerc
+from palmette import ProbPerc
 
 ORDERS = [0, 1, 2]
 PASSES = 1000

@@ -18,6 +18,7 @@ import palmette
 from palmette import (
     HMM,
     Beam,
+    Candidate,
     Classifier,
     LanguageModel,
     Latent,
@@ -31,19 +32,29 @@ from palmette import (
 )
 from palmette.classification.scores import binary_scores
 from palmette.cli import main
-from palmette.data.analysed import Candidate, SentenceLabels, SentenceTree
+from palmette.data.analysed import SentenceLabels, SentenceTree
 from palmette.errors import DataError, UsageError
-from palmette.evaluation.attachment import score_trees
-from palmette.evaluation.findings import CheckResult, FileCheck, Finding, Overlap
-from palmette.evaluation.rivals import CompareOptions, SystemOutputs, class_rivals, compare, label_rivals, tree_rivals
-from palmette.evaluation.scores import score
+from palmette.evaluation import (
+    CheckResult,
+    CompareOptions,
+    FileCheck,
+    Finding,
+    SystemOutputs,
+    compare,
+    label_rivals,
+    score,
+    score_trees,
+    tree_rivals,
+)
+from palmette.evaluation.findings import Overlap
+from palmette.evaluation.rivals import class_rivals
 from palmette.lazy import loaded
+from palmette.reports import text_of
 from palmette.reports.html import HtmlConsole, html
 from palmette.reports.inspection import inspect_tagger
-from palmette.reports.notebook import explanation_html
-from palmette.reports.notebook_sentences import record_html
-from palmette.reports.svg import text_of
-from palmette.structures.chain.explain import Contribution, Explanation
+from palmette.reports.notebook import explanation_html, record_html
+from palmette.structures import Explanation
+from palmette.structures.chain.explain import Contribution
 
 SOURCE = Path(palmette.__file__).parent
 ELEMENTS = {"div", "span", "table", "tr", "th", "td", "details", "summary", "mark", "b", "code", "pre", "br"}
@@ -342,7 +353,7 @@ def test_comparisons_of_hostile_names() -> None:
 
 
 def test_scores_of_trees_and_classes() -> None:
-    from palmette.data.treebank import treebank_from_sentences
+    from palmette.data import treebank_from_sentences
 
     words = [{"form": "a", "head": 0, "deprel": "root"}, {"form": "b", "head": 1, "deprel": EVIL[0]}]
     bank = treebank_from_sentences([words])

@@ -32,11 +32,23 @@ from palmette.cli import COMMANDS, load_command
 from palmette.cli.command import Command
 from palmette.cli.help import command_help
 from palmette.errors import UsageError
-from palmette.options.chain import TAGGER_LEARNERS, TAGGER_STATES, TaggerOptions
-from palmette.options.declare import Option, OptionError, Options, UnknownOption, Value, option, own_text
-from palmette.options.learners import LEARNERS
+from palmette.options import (
+    LEARNERS,
+    TAGGER_LEARNERS,
+    Option,
+    OptionError,
+    Options,
+    TaggerOptions,
+    Value,
+    assemble,
+    flat_name,
+    flat_options,
+    option,
+    variant_options,
+)
+from palmette.options.chain import TAGGER_STATES
+from palmette.options.declare import UnknownOption, own_text
 from palmette.options.search import TAGGER_SEARCHES
-from palmette.options.spelling import assemble, flat_name, flat_options, variant_options
 from palmette.parsing.options import ParserOptions
 
 ESTIMATORS = (Tagger, Parser, Classifier, LinearClassifier, HMM)

@@ -16,28 +16,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import cases, few
 
-from palmette import Tagger, load_demo
-from palmette.data.formats.registry import read_corpus
-from palmette.data.scratch import Scratch
+from palmette import Beam, Crf, Dplvm, Latent, MaxEnt, Tagger, load_demo
+from palmette.data import Scratch, read_corpus
 from palmette.data.sources import FileSource, ItemSource
 from palmette.data.subset import joined
 from palmette.datasets import demo_text
 from palmette.errors import DataError, UsageError
-from palmette.features.encode import Encoder
-from palmette.features.named import named_set
-from palmette.features.resources import Resources
+from palmette.features import Encoder, Resources, named_set
 from palmette.kernels.chain.forms import no_active
-from palmette.options.chain import Latent
-from palmette.options.learners import Crf, Dplvm, MaxEnt
-from palmette.options.search import Beam
+from palmette.structures import ChainModel
 from palmette.structures.chain import mapped
 from palmette.structures.chain.mapped import BlockOrder, MappedCorpus, shuffled_blocks
-from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import ARITIES
-from palmette.training import memory, trainer
+from palmette.training import ChainObjective, memory, trainer
 from palmette.training.chain import objective
 from palmette.training.chain.disk import MappedObjective
-from palmette.training.chain.objective import ChainObjective
 from palmette.training.chain.survey import LabelDigest
 
 BLOCK, WINDOW = 16, 3
@@ -307,7 +300,7 @@ def _pairs(corpus) -> set[tuple[str, str]]:
 
 
 def _spec():
-    from palmette.data.formats.spec import FormatSpec
+    from palmette import FormatSpec
 
     return FormatSpec()
 

@@ -14,9 +14,9 @@ from cli_run import Cli, leave_demo, spawn
 from palmette import Tagger
 from palmette.cli import COMMANDS, load_command
 from palmette.cli.command import Command, check_paths
-from palmette.data.files import check_apart
+from palmette.data import check_apart
 from palmette.errors import UsageError, visible
-from palmette.options.declare import Option
+from palmette.options import Option
 
 # Options with a text that does not name files
 NO_FILES = {

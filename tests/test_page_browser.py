@@ -12,10 +12,10 @@ from page_models import ROWS, TEXT, WORDS, gold_trees, labelled_text, models, ta
 from page_server import page_server
 
 from palmette import Tagger, load_demo
+from palmette.serve import VIEWS
 from palmette.serve.page.bundle import page_file
 from palmette.serve.page.report import page_records
-from palmette.serve.page.views import VIEWS
-from palmette.structures.chain.python_data import items_of
+from palmette.structures import items_of
 
 TUPLES = [tuple(row) for row in ROWS]
 

@@ -18,12 +18,11 @@ import pytest
 from browser import chromium, quiet_page
 from page_models import parser, pipeline
 
-from palmette import Classifier, load_grammaticality
+from palmette import Classifier, load_grammaticality, read_treebank
 from palmette.cli import main
-from palmette.data.formats.conllu import read_treebank
 from palmette.datasets import demo_text, example_files
 from palmette.serve.live_page import LivePage
-from palmette.structures.training_log import Epoch
+from palmette.structures import Epoch
 
 
 @pytest.fixture(scope="module")

@@ -14,13 +14,12 @@ from page_models import ROWS, TEXT, WORDS, classifier, gold_trees, labelled_text
 
 from palmette import Parser, Tagger, load_demo
 from palmette.cli import main
-from palmette.data.formats.conllu import parse_treebank
+from palmette.data import parse_treebank
 from palmette.errors import DataError, UsageError
-from palmette.serve.page.assets import ASSETS, INDEX
+from palmette.serve import ASSETS, INDEX, VIEWS
 from palmette.serve.page.bundle import script
-from palmette.serve.page.views import VIEWS
-from palmette.structures.chain.explain import explain
-from palmette.structures.chain.python_data import items_of, mask_of
+from palmette.structures import explain, items_of
+from palmette.structures.chain.python_data import mask_of
 
 CHUNKERS = ["crf", "latent", "beam", "order2"]
 TUPLES = [tuple(row) for row in ROWS]

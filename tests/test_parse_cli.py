@@ -11,10 +11,8 @@ import pytest
 from cli_run import Cli
 from udtools.udeval import evaluate, load_conllu
 
-from palmette import Parser, Tagger
-from palmette.data.formats.spec import FormatSpec
+from palmette import Beam, FormatSpec, Parser, Tagger
 from palmette.datasets import example_files
-from palmette.options.search import Beam
 
 TRAIN, TEST = "trees.conllu", "trees_test.conllu"
 

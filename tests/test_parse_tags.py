@@ -7,13 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from palmette import Tagger
-from palmette.data.corpus import column_of_strings
-from palmette.data.formats.conllu import write_treebank
-from palmette.data.formats.spec import FormatSpec
-from palmette.data.treebank import Treebank, treebank_from_sentences
+from palmette import FormatSpec, Tagger, Treebank, jackknife
+from palmette.data import column_of_strings, treebank_from_sentences, write_treebank
 from palmette.errors import UsageError
-from palmette.parsing.retag import jackknife, prepare_training, retagged, tag_field
+from palmette.parsing.retag import prepare_training, retagged, tag_field
 
 WORDS = {"the": "DET", "a": "DET", "sea": "NOUN", "moon": "NOUN", "shines": "VERB", "falls": "VERB"}
 

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palmette.data import model_file
-from palmette.data.treebank import Treebank, treebank_from_sentences
+from palmette import Beam, Mira, Parser, PassiveAggressive, Perceptron, ProbPerc, Treebank
+from palmette.data import model_file, treebank_from_sentences
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.options.learners import Mira, PassiveAggressive, Perceptron, ProbPerc
-from palmette.options.search import MOST_BEAM, Beam
-from palmette.parsing.parser import Parser
+from palmette.options import MOST_BEAM
 
 SEA = [("We", "PRON", 2, "nsubj"), ("saw", "VERB", 0, "root"), ("the", "DET", 4, "det"), ("sea", "NOUN", 2, "obj")]
 GO = [("Go", "VERB", 0, "root")]

@@ -16,14 +16,12 @@ from naive_parse_training import Rule
 from parse_cases import Bank, Taught, banks
 from strategies import few
 
-from palmette import Arow, Mira, Parser, ProbPerc, Tagger, load_trees
+from palmette import Arow, Beam, Hypergraph, Mira, Parser, ProbPerc, Tagger, load_trees
 from palmette.errors import UsageError
-from palmette.options.search import Beam
-from palmette.parsing.hypergraph import Hypergraph
+from palmette.parsing import ParserLearning, TreeSettings
 from palmette.parsing.kernels.forms import SHIFT, Grammar, States
 from palmette.parsing.kernels.train import CUTS, UPDATES
-from palmette.parsing.options import TreeSettings
-from palmette.parsing.training import ParserLearning, TrainingStart
+from palmette.parsing.training import TrainingStart
 
 WIDE = 1024
 small_banks = banks(longest=4, relations=2)

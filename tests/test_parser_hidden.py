@@ -18,13 +18,9 @@ from naive_parse_training import Rule
 from parse_cases import BEAMS, Bank, Taught, banks
 from strategies import few
 
-from palmette import Parser, load_trees
+from palmette import Beam, Parser, load_trees
 from palmette.errors import UsageError
-from palmette.options.search import Beam
-from palmette.parsing.inspection import inspect_parser
-from palmette.parsing.model import make_grammar
-from palmette.parsing.options import TreeSettings
-from palmette.parsing.templates import compile_templates
+from palmette.parsing import TreeSettings, compile_templates, inspect_parser, make_grammar
 
 orders = st.lists(st.integers(0, 99), min_size=9, max_size=9)
 sets = st.sampled_from(["hidden", "hidden", "tiny"])  # the last one does not read variants

@@ -16,10 +16,8 @@ from naive_parse_training import Rule, dot
 from parse_cases import TEXTS, Bank, Taught, banks
 from strategies import few
 
-from palmette.data.formats.conllu import read_treebank
-from palmette.parsing.model import best_trees
-from palmette.parsing.parser import Parser
-from palmette.parsing.templates import compile_templates
+from palmette import Parser, read_treebank
+from palmette.parsing import best_trees, compile_templates
 
 WIDE = 1024
 small_banks = banks(longest=4, relations=2)

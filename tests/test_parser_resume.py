@@ -18,16 +18,13 @@ from naive_parse_training import Rule, Training
 from parse_cases import BEAMS, TEXTS, Bank, Taught, banks
 from strategies import few
 
-from palmette import load_trees
-from palmette.data.treebank import Treebank
+from palmette import Beam, Parser, Treebank, load_trees
 from palmette.errors import UsageError
-from palmette.options.search import Beam
+from palmette.parsing import ParserModel
 from palmette.parsing import training as tree_training
 from palmette.parsing.kernels.weights import lists_of
-from palmette.parsing.model import ParserModel
-from palmette.parsing.parser import Parser
 from palmette.parsing.training import made_projective
-from palmette.training.trainer import shuffled
+from palmette.training import shuffled
 
 PASS = 15
 LEARNERS = ("perceptron", "probperc", "mira", "pa", "arow")

@@ -15,9 +15,8 @@ from parse_cases import BEAMS, Bank, Taught, banks
 from strategies import few
 
 from palmette import Beam, Parser
-from palmette.parsing.inspection import inspect_parser
+from palmette.parsing import best_trees, inspect_parser
 from palmette.parsing.kernels.forms import ROOT
-from palmette.parsing.model import best_trees
 
 PASS = 15  # sentences: 1 + 15 is a power of two, so that averages are exact
 orders = st.lists(st.integers(0, 99), min_size=PASS, max_size=PASS)

@@ -28,12 +28,10 @@ from naive_latent import (
 )
 from strategies import Task, few, tasks
 
-from palmette import Tagger, load_demo
-from palmette.data.formats.registry import read_corpus
-from palmette.data.formats.spec import FormatSpec
-from palmette.data.items import corpus_from_items
+from palmette import FormatSpec, Tagger, load_demo
+from palmette.data import corpus_from_items, read_corpus
 from palmette.errors import DataError
-from palmette.features.templates import parse
+from palmette.features import parse
 from palmette.training.chain import start as starting
 
 SIZE = 0.05

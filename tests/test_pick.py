@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palmette import Crf, FormatSpec, Tagger, load_demo, load_trees, pick, pick_file
-from palmette.data.corpus import Corpus, column_of_strings
-from palmette.data.formats.registry import read_corpus
+from palmette.data import Corpus, column_of_strings, read_corpus
 from palmette.errors import UsageError
 from palmette.estimators.pick import Pool, uncertainties
 

@@ -17,15 +17,14 @@ import pytest
 from cli_run import Cli
 from udtools.udeval import evaluate, load_conllu
 
-from palmette import Parser, Pipeline, Tagger, load_trees
-from palmette.data.formats.conllu import parse_treebank, read_treebank, treebank_bytes
+from palmette import Parser, Pipeline, Tagger, load_trees, read_treebank
+from palmette.data import parse_treebank, treebank_bytes
 from palmette.data.treebank import NOTHING
 from palmette.datasets import example_files
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.pipeline import tags
+from palmette.pipeline import gold_split, tags
 from palmette.pipeline import train as training
 from palmette.pipeline.display import inspect_pipeline
-from palmette.pipeline.split_text import gold_split
 
 TRAIN, TEST = "trees.conllu", "trees_test.conllu"
 TEXT = "The old ferry crosses the lake. It rains.\n\nShe baked bread for her brother.\n"

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from palmette.data.formats.conllu import parse_treebank
+from palmette.data import parse_treebank
+from palmette.pipeline import gold_split
 from palmette.pipeline.document import BATCH, CHARACTERS, Document, batches
 from palmette.pipeline.output import column_lines, features, plain_sentences
-from palmette.pipeline.split_text import gold_split
 
 GOLD = """\
 # newpar

@@ -17,13 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palmette import Pipeline
-from palmette.data.formats.conllu import parse_treebank
+from palmette.data import parse_treebank
 from palmette.datasets import tree_text
 from palmette.errors import DataError, UsageError
 from palmette.parsing import model as parser_model
-from palmette.pipeline import bundles, chains, known_words, lemmas, morphology
-from palmette.pipeline.conll18 import read_spans
-from palmette.pipeline.split_text import gold_split, without_white
+from palmette.pipeline import bundles, chains, gold_split, known_words, lemmas, morphology, read_spans
+from palmette.pipeline.split_text import without_white
 
 GOOD = "The old dog sleeps. She baked two loaves of bread in the evening!"
 QUICK: dict[str, Any] = {"passes": 2, "jackknife": False, "beam": 2}

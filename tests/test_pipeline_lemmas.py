@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pipeline_words import noun, treebank
 
-from palmette.data.treebank import Treebank, treebank_from_sentences
+from palmette import Treebank
+from palmette.data import treebank_from_sentences
 from palmette.errors import ModelError, UsageError
+from palmette.pipeline import Lemmas
 from palmette.pipeline.known_words import keys_of_cells, looked_up, mixed
-from palmette.pipeline.lemmas import Lemmas
 
 CELLS = st.text(alphabet="abAB_|=", min_size=1, max_size=3)
 

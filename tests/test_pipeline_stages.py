@@ -12,7 +12,7 @@ import pytest
 
 from palmette.errors import DataError
 from palmette.pipeline.train import Stage, run_stages
-from palmette.structures.training_log import Epoch
+from palmette.structures import Epoch
 
 
 class Log:

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from pipeline_words import treebank
 
-from palmette.data.corpus import column_of_strings
-from palmette.data.treebank import Treebank
+from palmette import Treebank
+from palmette.data import column_of_strings
 from palmette.errors import ModelError, UsageError
-from palmette.pipeline.lemmas import Lemmas
+from palmette.pipeline import Lemmas
 from palmette.pipeline.model import words_only
 from palmette.pipeline.morphology import learn_morphology, parts_of, templates_text, with_known_words
 from palmette.pipeline.tags import Tags

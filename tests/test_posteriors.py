@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from naive_forward import Listed, all_paths
 from strategies import cases, few, random_model, random_sentence
 
-from palmette.data.labels.schemes import Span, spans
+from palmette.data import Span, spans
 from palmette.kernels.chain.forms import make_trellis
 from palmette.kernels.chain.forward_backward import log_partitions, make_sum_workspace
 from palmette.kernels.chain.posteriors import Posteriors, make_posterior_workspace, posteriors
 from palmette.kernels.chain.viterbi import decode
+from palmette.structures import with_temperature
 from palmette.structures.chain.posteriors import marks_of, places_of
 from palmette.structures.chain.scoring import Scoring
-from palmette.structures.chain.temperature import COLDEST, HOTTEST, gold_likelihood, lowest, with_temperature
+from palmette.structures.chain.temperature import COLDEST, HOTTEST, gold_likelihood, lowest
 
 NAMES = ("O", "B-X", "I-X", "E-X", "S-X", "B-Y", "I-Y", "E-Y")
 TEMPERATURES = st.sampled_from([1.0, 0.25, 3.0, 40.0])

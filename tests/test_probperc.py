@@ -22,10 +22,9 @@ from naive_nbest import (
 )
 from strategies import cases, few
 
-from palmette import load_demo
-from palmette.features.templates import parse
-from palmette.options.learners import ProbPerc
-from palmette.training.trainer import shuffled
+from palmette import ProbPerc, load_demo
+from palmette.features import parse
+from palmette.training import shuffled
 
 FLAT = {"nbest": 1, "add_gold": False, "rate": 1.0, "rate_schedule": "constant"}  # the perceptron in disguise
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from palmette.data.stream import Processed, map_in_order, process_file
+from palmette.data import Processed, map_in_order, process_file
 
 
 @pytest.mark.parametrize("threads", [1, 3])

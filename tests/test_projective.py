@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from naive_trees import above, crosses, every_tree, is_tree, lifted, lowered, trees
 from strategies import few
 
-from palmette.data.formats.conllu import read_treebank
-from palmette.data.treebank import Treebank, treebank_from_sentences
+from palmette import Treebank, read_treebank
+from palmette.data import treebank_from_sentences
 from palmette.errors import DataError
+from palmette.parsing import projective_sentences
 from palmette.parsing.kernels.projective import crossing_arcs, lift_arcs, lower_arcs
-from palmette.parsing.projective import LIFTED, deprojectivised, projective_sentences, projectivised
+from palmette.parsing.projective import LIFTED, deprojectivised, projectivised
 
 # Catalan's convolution: the projective trees of n words, with the root anywhere
 PROJECTIVE = {1: 1, 2: 2, 3: 7, 4: 30}

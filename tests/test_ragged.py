@@ -10,14 +10,11 @@ from cli_run import Cli
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette import FormatSpec, Tagger
-from palmette.data.convert import convert_file
-from palmette.data.corpus import Corpus
+from palmette import FormatSpec, Tagger, convert_file
+from palmette.data import Corpus, read_corpus, read_guesses, stream_corpus
 from palmette.data.formats.columns import ColumnParser
-from palmette.data.formats.columns_light import read_guesses
-from palmette.data.formats.registry import read_corpus, stream_corpus
 from palmette.errors import DataError, UsageError
-from palmette.structures.chain.files import spec_for
+from palmette.structures import spec_for
 
 PAD = FormatSpec(format="columns", ragged="pad")
 cells = st.text("abc", min_size=1, max_size=2)

@@ -29,14 +29,10 @@ from naive_latent import (
 from strategies import Task, few, tasks
 
 from palmette.errors import PalmetteError
-from palmette.features.encode import keys_of
-from palmette.features.templates import parse
-from palmette.options.chain import ChainOptions, ChainSettings
-from palmette.options.spelling import assemble
-from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.serialise import load_chain
-from palmette.training.chain.fit import prepared
-from palmette.training.chain.request import TrainRequest
+from palmette.features import keys_of, parse
+from palmette.options import ChainOptions, ChainSettings, assemble
+from palmette.structures import ChainModel, load_chain
+from palmette.training import TrainRequest, prepared
 from palmette.training.chain.start import starting_weights
 
 SIZE = 0.05

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette.data.formats.raw import make_penn_quotes, parse_plain, parse_text, sentence_spans, token_spans
-from palmette.data.formats.registry import Writer
+from palmette.data import Writer, make_penn_quotes, parse_plain, parse_text, sentence_spans, token_spans
 from palmette.errors import UsageError
 
 

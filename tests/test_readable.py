@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from palmette import Tagger, load_demo
 from palmette.cli import main
-from palmette.features.named import NAMED_SETS, named_set
+from palmette.features import NAMED_SETS, named_set, parse
 from palmette.features.readable import AttributeWords
-from palmette.features.templates import parse
-from palmette.structures.chain.explain import attribute_words
+from palmette.structures import attribute_words
 
 CELL = st.text(st.characters(codec="utf-8", exclude_categories=("Zs", "Cc", "Cs")), min_size=1, max_size=4)
 

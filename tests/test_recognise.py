@@ -15,10 +15,10 @@ from cli_run import Cli, leave_demo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from palmette import FormatSpec
 from palmette.classification.files import read_classified
-from palmette.data.formats.recognise import UNDECIDED, recognised
-from palmette.data.formats.registry import read_corpus
-from palmette.data.formats.spec import FormatSpec
+from palmette.data import read_corpus, recognised
+from palmette.data.formats.recognise import UNDECIDED
 
 REST = "\t_\tDET\t_\t_\t2\tdet\t_\t_"
 NOTHING = "\t_" * 8

@@ -15,12 +15,19 @@ from hypothesis import strategies as st
 from naive_classify import is_wellformed
 
 from palmette import Tagger, convert_labels, load_demo
-from palmette.data.items import corpus_from_items
-from palmette.data.labels.mask import label_names, training_mask
-from palmette.data.labels.repair import nearest, repaired, violations
-from palmette.data.labels.schemes import SCHEMES, from_spans, spans
+from palmette.data import (
+    SCHEMES,
+    corpus_from_items,
+    from_spans,
+    label_names,
+    nearest,
+    repaired,
+    spans,
+    training_mask,
+    violations,
+)
 from palmette.errors import DataError
-from palmette.structures.chain.constraints import settle_scheme
+from palmette.structures import settle_scheme
 
 NAMES = list(SCHEMES)
 EVERY = ["O"] + [f"{letter}-{kind}" for letter in "BIES" for kind in "XY"]

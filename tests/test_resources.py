@@ -14,7 +14,8 @@ from naive_templates import phrases
 from time_limit import time_limit
 
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.features.resources import MOST_WORDS, Clusters, Lexicon, Resources, match, read_clusters, read_lexicon
+from palmette.features import Clusters, Lexicon, Resources, read_clusters, read_lexicon
+from palmette.features.resources import MOST_WORDS, match
 
 
 def write(path: Path, text: str) -> Path:

@@ -20,14 +20,11 @@ from hypothesis import strategies as st
 from naive_chain import Feature, Token, perceptron
 from strategies import Task, few, tasks
 
-from palmette.data.corpus import Corpus
+from palmette.data import Corpus
 from palmette.errors import UsageError
-from palmette.features.templates import parse
-from palmette.structures.chain.compact import pruned
-from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.serialise import load_chain
-from palmette.training.result import TrainResult
-from palmette.training.trainer import shuffled
+from palmette.features import parse
+from palmette.structures import ChainModel, load_chain, pruned
+from palmette.training import TrainResult, shuffled
 
 
 def reloaded(model: ChainModel, folder: Path) -> ChainModel:

@@ -11,14 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from palmette import Crf, Tagger
-from palmette.data.formats.registry import read_corpus
+from palmette import Beam, Crf, Dplvm, Latent, MaxEnt, Tagger
+from palmette.data import read_corpus
 from palmette.datasets import demo_text
 from palmette.errors import UsageError
-from palmette.options.chain import TAGGER_LEARNERS, Latent, TaggerOptions
-from palmette.options.declare import OptionError
-from palmette.options.learners import Dplvm, MaxEnt
-from palmette.options.search import Beam
+from palmette.options import TAGGER_LEARNERS, OptionError, TaggerOptions
 
 BASES: dict[str, dict[str, Any]] = {
     "perceptron": {"learner": "perceptron", "passes": 3},

@@ -14,17 +14,9 @@ from hypothesis import strategies as st
 from naive_classify import is_wellformed
 from seqeval.metrics.sequence_labeling import get_entities
 
-from palmette.data.convert import convert_labels
+from palmette import convert_labels
+from palmette.data import SCHEMES, Span, allowed_transitions, from_spans, recognise, spans, split_label
 from palmette.data.labels import schemes
-from palmette.data.labels.schemes import (
-    SCHEMES,
-    Span,
-    allowed_transitions,
-    from_spans,
-    recognise,
-    spans,
-    split_label,
-)
 from palmette.errors import UsageError
 
 DATA = Path(__file__).parents[2] / "shared" / "data"

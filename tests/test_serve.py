@@ -19,15 +19,13 @@ from serve_cases import PLAIN, client, folder
 from starlette.testclient import TestClient
 
 from palmette import Classifier, Parser, Pipeline, Tagger, load_demo
-from palmette.data.items import corpus_from_items
-from palmette.data.labels.schemes import spans
+from palmette.data import corpus_from_items, spans
 from palmette.errors import UsageError
-from palmette.serve.app import create_app
+from palmette.serve import Limits, Source, create_app
 from palmette.serve.batcher import Batcher, InFlight
 from palmette.serve.cells import corpus_of_cells
 from palmette.serve.failure import Failure
-from palmette.serve.limits import Limits
-from palmette.serve.registry import Source, named_models
+from palmette.serve.registry import named_models
 from palmette.serve.training import TrainingLog
 
 ROWS = [[["We", "PRP"], ["will", "MD"], ["meet", "VB"], ["them", "PRP"]], [["On", "IN"], ["Monday", "NNP"]]]

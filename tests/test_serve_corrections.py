@@ -19,17 +19,14 @@ import pytest
 from serve_cases import client, folder
 from starlette.testclient import TestClient
 
-from palmette import Tagger, pick
-from palmette.data.corpus import Corpus, column_of_strings
+from palmette import FormatSpec, Tagger, pick
+from palmette.data import Corpus, column_of_strings, label_names, read_corpus, training_mask
 from palmette.data.files import lock_file
-from palmette.data.formats.registry import read_corpus
-from palmette.data.formats.spec import FormatSpec
-from palmette.data.labels.mask import label_names, training_mask
 from palmette.errors import UsageError
+from palmette.serve import Source
 from palmette.serve.correction_data import corpus_of, file_bytes, written_format
 from palmette.serve.journal import Journal
 from palmette.serve.merge import merged
-from palmette.serve.registry import Source
 from palmette.serve.types import Correction
 
 TOKENS = [["On", "IN"], ["Monday", "NNP"], ["we", "PRP"]]

@@ -11,8 +11,7 @@ import pytest
 from serve_cases import client, folder
 
 from palmette import Tagger
-from palmette.serve.app import create_app
-from palmette.serve.limits import Limits
+from palmette.serve import Limits, create_app
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,10 @@ import pytest
 from serve_cases import client, folder
 from starlette.testclient import TestClient
 
-from palmette import Classifier, Parser, load_demo
+from palmette import Classifier, Parser, load_demo, read_treebank
 from palmette.classification.files import read_classified
-from palmette.data.formats.conllu import read_treebank
 from palmette.datasets import example_files
-from palmette.serve.registry import Source
+from palmette.serve import Source
 
 TREE: dict[str, Any] = {
     "id": "t",
@@ -123,7 +122,7 @@ def test_trees_are_kept_written_and_learnt_from(tmp_path: Path) -> None:
 
 def _plus(bank: Any, more: Any, times: int) -> Any:
     rows = [_rows(one) for one in (bank, *[more] * times)]
-    from palmette.data.treebank import treebank_from_sentences
+    from palmette.data import treebank_from_sentences
 
     return treebank_from_sentences([sentence for part in rows for sentence in part])
 

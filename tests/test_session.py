@@ -20,12 +20,11 @@ from strategies import few
 
 from palmette import Tagger, load_demo
 from palmette.errors import DataError
-from palmette.features.templates import parse
+from palmette.features import parse
 from palmette.kernels.core.hashing import BASE, RANDOM
 from palmette.kernels.encode.sentence import NewCells, hash_cells
+from palmette.structures import Session, items_of
 from palmette.structures.chain import session as sessions
-from palmette.structures.chain.python_data import items_of
-from palmette.structures.chain.session import Session
 
 X, Y = load_demo("train")
 X, Y = X[:80], Y[:80]

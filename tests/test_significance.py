@@ -13,8 +13,13 @@ from hypothesis import strategies as st
 from strategies import few
 
 from palmette.errors import UsageError
-from palmette.evaluation import significance
-from palmette.evaluation.scores import score
+from palmette.evaluation import (
+    ChunkTables,
+    randomisation,
+    score,
+    significance,
+    span_counts,
+)
 from palmette.evaluation.significance import (
     Tally,
     bootstrap,
@@ -22,11 +27,9 @@ from palmette.evaluation.significance import (
     interval,
     mcnemar,
     mcnemar_of,
-    randomisation,
     span_tally,
     token_tally,
 )
-from palmette.evaluation.spans import ChunkTables, span_counts
 
 LABELS = ["O", "B-X", "I-X", "B-Y", "I-Y", "S-X", "E-Y"]
 

@@ -18,7 +18,7 @@ from palmette.kernels.chain.train_paths import make_path_workspace, train_paths
 from palmette.kernels.chain.viterbi import decode
 from palmette.kernels.core.team import make_team
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
-from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
+from palmette.structures import Shape, everything_allowed, new_chain
 
 
 def found(chain: Chain, data: Data, skipping: bool, restricted: bool) -> tuple[bytes, bytes]:

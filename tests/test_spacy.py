@@ -20,7 +20,7 @@ from spacy_cases import TEXTS, pipeline, told, train  # noqa: E402
 
 from palmette import Parser, Tagger, convert_labels, load_demo  # noqa: E402
 from palmette.connect.spacy import PalmetteNER, PalmetteParser, PalmetteSpans, PalmetteTagger  # noqa: E402
-from palmette.data.labels.schemes import spans  # noqa: E402
+from palmette.data import spans  # noqa: E402
 from palmette.errors import DataError, UsageError  # noqa: E402
 
 pytestmark = pytest.mark.heavy("spacy")

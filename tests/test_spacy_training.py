@@ -16,7 +16,7 @@ from spacy.tokens import Doc, DocBin, Span  # noqa: E402
 
 from palmette import Parser, Tagger, load_trees  # noqa: E402
 from palmette.connect.spacy import docs_from_offsets, sentences, trees  # noqa: E402
-from palmette.data.labels.schemes import spans  # noqa: E402
+from palmette.data import spans  # noqa: E402
 from palmette.errors import DataError, UsageError  # noqa: E402
 
 pytestmark = pytest.mark.heavy("spacy")

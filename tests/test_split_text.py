@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette.data.corpus import column_of_strings
-from palmette.data.formats.conllu import parse_treebank
-from palmette.data.treebank import Treebank, treebank_from_sentences
+from palmette import Treebank
+from palmette.data import column_of_strings, parse_treebank, treebank_from_sentences
 from palmette.errors import DataError, UsageError
-from palmette.pipeline.output import conllu_bytes
-from palmette.pipeline.split_text import SplitText, empty_split, escaped, gold_split, one_blank, unescaped
+from palmette.pipeline import SplitText, conllu_bytes, empty_split, gold_split
+from palmette.pipeline.split_text import escaped, one_blank, unescaped
 
 
 def bank(text: str) -> Treebank:

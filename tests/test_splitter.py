@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette.data.formats.conllu import parse_treebank, read_treebank
-from palmette.data.treebank import Treebank
+from palmette import Treebank, read_treebank
+from palmette.data import parse_treebank
 from palmette.errors import DataError, ModelError, UsageError
+from palmette.pipeline import SplitText, conllu_bytes, gold_split
 from palmette.pipeline.multiword import AffixRule, MultiwordTokens, _Affixes, rules_of
-from palmette.pipeline.output import conllu_bytes
-from palmette.pipeline.split_text import SplitText, gold_split
 from palmette.pipeline.splitter import (
     BIASES,
     MOST_CHARACTERS,

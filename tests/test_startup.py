@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import palmette
 from palmette.cli import COMMANDS
 from palmette.kernels.core import native
 from palmette.kernels.core.compile import LIBRARY, MODE
@@ -104,3 +105,23 @@ def test_tagging_imports_what_tagging_needs(tmp_path: Path) -> None:
 
 def test_help_does_without_inspect(tmp_path: Path) -> None:
     assert not loaded(tmp_path, "--help") & {"inspect", "dataclasses"}
+
+
+DOORS = """
+import json, sys
+from importlib import import_module
+doors = [import_module(f"palmette.{folder}") for folder in sys.argv[1:]]
+loaded = sorted(name for name in sys.modules if name.startswith("palmette."))
+named = sum(getattr(door, name) is not None for door in doors for name in dir(door))
+print(json.dumps([loaded, named]))
+"""
+
+
+def test_the_door_of_a_folder_has_what_it_lists_and_loads_it_late() -> None:
+    sources = Path(palmette.__file__).parent
+    folders = sorted(path.parent.name for path in sources.glob("*/__init__.py") if "= door(" in path.read_text("utf-8"))
+    assert {"data", "features", "options", "training"} <= set(folders)
+    ran = subprocess.run([sys.executable, "-c", DOORS, *folders], capture_output=True, text=True, check=True)
+    loaded, named = json.loads(ran.stdout)
+    assert loaded == sorted(["palmette.lazy", *(f"palmette.{folder}" for folder in folders)])
+    assert named > 5 * len(folders)

@@ -18,14 +18,11 @@ from objectives import evaluated
 from strategies import cases, few
 
 from palmette import Crf, Tagger, load_demo
-from palmette.data.items import corpus_from_items
-from palmette.data.labels.mask import known_gold
+from palmette.data import corpus_from_items, known_gold
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.structures.chain.data import allow_table, encode_corpus
-from palmette.structures.chain.weights import estimated, with_state
-from palmette.training.chain.learning import DescentLearning
-from palmette.training.chain.objective import ChainObjective
+from palmette.structures import allow_table, encode_corpus, estimated, with_state
+from palmette.training import ChainObjective, DescentLearning
 
 BARE = ("start", "end", "pair", "triple")
 

@@ -18,9 +18,8 @@ from test_trainer import Counting
 from palmette import Classifier, Crf, LinearClassifier, Parser, Tagger, load_demo, load_trees
 from palmette.errors import PalmetteError, UsageError
 from palmette.options.training import StopWindow
-from palmette.structures.training_log import Epoch
-from palmette.training.result import EpochLog
-from palmette.training.trainer import Counts, train_epochs
+from palmette.structures import Epoch
+from palmette.training import Counts, EpochLog, train_epochs
 
 TOKENS = 20 * 100  # of Counting
 

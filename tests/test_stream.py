@@ -19,9 +19,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palmette.data.corpus import Corpus
-from palmette.data.formats.registry import Writer, load_format, read_corpus, stream_corpus
-from palmette.data.formats.spec import FormatSpec, format_by_name
+from palmette import FormatSpec
+from palmette.data import Corpus, Writer, format_by_name, read_corpus, stream_corpus
+from palmette.data.formats.registry import load_format
 from palmette.data.subset import joined_blocks, without_text
 from palmette.errors import DataError, ModelError, UsageError
 

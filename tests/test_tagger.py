@@ -20,8 +20,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cros
 import palmette
 from palmette import HMM, Classifier, FormatSpec, LinearClassifier, Parser, Tagger, load_demo
 from palmette.errors import DataError, UsageError
-from palmette.features.templates import parse
-from palmette.structures.chain.python_data import corpus_of
+from palmette.features import parse
+from palmette.structures import corpus_of
 
 X, Y = load_demo("train")
 X_TEST, Y_TEST = load_demo("test")

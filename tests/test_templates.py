@@ -11,20 +11,24 @@ from hypothesis import strategies as st
 from naive_templates import expand
 
 from palmette.errors import DataError, TemplateError, UsageError
-from palmette.features.atoms import atom_function
-from palmette.features.lint import lint
-from palmette.features.named import NAMED_SETS, named_set, named_text
-from palmette.features.resources import Clusters, Lexicon, Resources
-from palmette.features.templates import (
+from palmette.features import (
+    NAMED_SETS,
+    Clusters,
+    Lexicon,
     Macro,
+    Resources,
     TemplateSet,
+    atom_function,
     boundary,
-    macro_text,
+    named_set,
+    named_text,
     outside,
     parse,
     read_templates,
     to_text,
 )
+from palmette.features.lint import lint
+from palmette.features.templates import macro_text
 
 
 def content(templates: TemplateSet) -> list[tuple[object, ...]]:

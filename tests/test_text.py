@@ -14,14 +14,11 @@ from cli_run import Cli
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from palmette.data.formats.columns_light import read_guesses
-from palmette.data.formats.conllu import read_treebank, stream_treebank
-from palmette.data.formats.registry import read_corpus, stream_corpus
-from palmette.data.formats.spec import FormatSpec
-from palmette.data.text import TextSpec, read_text, text_blocks, write_text
+from palmette import FormatSpec, TextSpec, read_treebank
+from palmette.data import read_corpus, read_guesses, read_text, stream_corpus, stream_treebank, write_text
+from palmette.data.text import text_blocks
 from palmette.errors import DataError, UsageError
-from palmette.features.resources import read_clusters, read_lexicon
-from palmette.features.templates import read_templates
+from palmette.features import read_clusters, read_lexicon, read_templates
 from palmette.lab.sentences import read_sentences
 
 

@@ -17,10 +17,9 @@ from strategies import every_feature
 
 from palmette.kernels.chain.forms import make_trellis
 from palmette.kernels.chain.max_recursion import margins
-from palmette.structures.chain.separation import longest_features, mistakes_bound
-from palmette.structures.chain.weights import norm as length_of
-from palmette.training.chain.learning import PathLearning
-from palmette.training.trainer import shuffled
+from palmette.structures import longest_features, mistakes_bound
+from palmette.structures import norm as length_of
+from palmette.training import PathLearning, shuffled
 
 SEEDS = [1, 2, 3, 4]
 COUNTS = [(2, 2), (3, 1), (1, 2), (2, 1, 2)]  # states of each label; fewer than 8 in all, so that rows have no gaps

@@ -12,8 +12,7 @@ from strategies import few
 from palmette.kernels.chain.forms import Active, Chain, Data, no_active
 from palmette.kernels.chain.train_margins import make_margin_workspace, train_margins
 from palmette.kernels.learning.rule import AROW, CAPPED, HARD, ONE, PA, PERCEPTRON, ROOT, SOFT, TOKENS, Rule
-from palmette.structures.chain.data import allow_table
-from palmette.structures.chain.weights import Seen, Shape, estimated, everything_allowed, new_chain, with_state
+from palmette.structures import Seen, Shape, allow_table, estimated, everything_allowed, new_chain, with_state
 
 Y, A = 3, 4
 FACTS = st.lists(st.tuples(st.integers(0, A - 1), st.sampled_from([1.0, 0.5, -1.0, 2.0])), max_size=3)

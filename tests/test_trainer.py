@@ -13,11 +13,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palmette.structures.training_log import Epoch, without_times
+from palmette.structures import Epoch, without_times
+from palmette.training import (
+    Counts,
+    EpochLog,
+    Interrupt,
+    Learning,
+    Monitor,
+    Slices,
+    interruptible,
+    shuffled,
+    stop_on_sigterm,
+    train_epochs,
+)
 from palmette.training import trainer as slicing
-from palmette.training.interrupt import Interrupt, interruptible, stop_on_sigterm
-from palmette.training.result import EpochLog
-from palmette.training.trainer import WINDOW, Counts, Learning, Monitor, Slices, balanced, shuffled, train_epochs
+from palmette.training.trainer import WINDOW, balanced
 
 N = 20
 

@@ -38,10 +38,9 @@ from learners import perceptron_steps
 from naive_chain import Model, Token, perceptron
 from strategies import Task, cases, few, tasks
 
-from palmette.features.templates import parse
-from palmette.structures.chain.weights import estimated
-from palmette.training import trainer
-from palmette.training.trainer import shuffled
+from palmette.features import parse
+from palmette.structures import estimated
+from palmette.training import shuffled, trainer
 
 # --- the definition -----------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import pytest
 from fitting import flat_tagger
 
 from palmette import Latent, Tagger, load_demo
-from palmette.options.declare import OptionError
+from palmette.options import OptionError
 
 LEARNERS: list[dict[str, Any]] = [
     {"learner": "crf", "iterations": 10},

@@ -10,8 +10,8 @@ from naive_trees import crosses, trees
 from rich.cells import cell_len
 from strategies import few
 
-from palmette.data.formats.conllu_light import DrawnTree, tree_of
-from palmette.data.treebank import treebank_from_sentences
+from palmette.data import tree_of, treebank_from_sentences
+from palmette.data.formats.conllu_light import DrawnTree
 from palmette.parsing import drawing
 from palmette.parsing.drawing import count_errors, draw_tree, svg_of, tracks
 

@@ -10,10 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
 
-from palmette.data.corpus import bytes_of, column_of_strings
-from palmette.data.formats.conllu import read_treebank, stream_treebank, treebank_bytes, write_treebank
-from palmette.data.tree_checks import BROKEN, PROBLEMS, UNKNOWN, faults
-from palmette.data.treebank import FIELDS, treebank_from_sentences
+from palmette import read_treebank
+from palmette.data import (
+    bytes_of,
+    column_of_strings,
+    stream_treebank,
+    treebank_bytes,
+    treebank_from_sentences,
+    write_treebank,
+)
+from palmette.data.formats.conllu_light import BROKEN, PROBLEMS, UNKNOWN, faults
+from palmette.data.treebank import FIELDS
 from palmette.errors import DataError, UsageError
 from palmette.kernels.io.columns import splice
 

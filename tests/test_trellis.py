@@ -17,7 +17,7 @@ from palmette import Beam, Crf, Latent, MaxEnt, Tagger
 from palmette.cli import main
 from palmette.errors import DataError, UsageError
 from palmette.reports.trellis import shown_states, trellis_svg, trellis_text
-from palmette.structures.chain.trellis import TrellisRecord
+from palmette.structures import TrellisRecord
 
 WORDS, LABELS = ["a", "b", "c"], ["X", "Y", "Z"]
 SENTENCES = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(LABELS)), min_size=1, max_size=4)
@@ -25,7 +25,7 @@ SENTENCES = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(LABELS)),
 
 def fitted(data: list[list[tuple[str, str]]], template: str, **options: object) -> Tagger:
     X, y = [[word for word, _ in s] for s in data], [[label for _, label in s] for s in data]
-    from palmette.features.templates import parse
+    from palmette.features import parse
 
     return Tagger(
         template=parse(template), constraints="none", **options | epochs(2, options.get("learner", "perceptron"))

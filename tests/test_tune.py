@@ -14,15 +14,14 @@ from cli_run import Cli, leave_demo, spawn
 from ray_driver import RayDriver, ray_driver
 
 import palmette
-from palmette import Tagger, load_demo
-from palmette.data.formats.registry import read_corpus
-from palmette.data.formats.spec import FormatSpec
+from palmette import FormatSpec, Tagger, TuneResult, load_demo
+from palmette.data import read_corpus
 from palmette.errors import UsageError
 from palmette.tuning.options import TuningOptions
 from palmette.tuning.search import best_of, levels, survivors
 from palmette.tuning.space import Space
 from palmette.tuning.trial import FULL, Level, Material, Trial, TrialTask, TrialThreads, run_trial
-from palmette.tuning.tune import TuneResult, tune_corpus
+from palmette.tuning.tune import tune_corpus
 
 SPACE = {"learner": ["perceptron", "mira"], "min_count": [1, 2], "nbest": [1, 3]}
 QUICK = "--try learner=perceptron,mira --try min_count=1,2 --try nbest=1,3 --passes 3 --features chunk"

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette import Beam, Crf, Mira, Tagger
+from palmette import Beam, Crf, FormatSpec, Mira, Tagger
 from palmette.cli.train import Train
-from palmette.data.formats.spec import FormatSpec
-from palmette.data.items import corpus_from_items
+from palmette.data import corpus_from_items
 from palmette.errors import UsageError
-from palmette.options.chain import TaggerOptions
+from palmette.options import TaggerOptions
 from palmette.options.spelling import as_flags
 from palmette.tuning.command import parse_tries
 from palmette.tuning.space import Space, ValueRange, default_space

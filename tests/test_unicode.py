@@ -14,14 +14,11 @@ from cli_run import Cli
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette import HMM, Classifier, LanguageModel, Parser, Tagger
-from palmette.data.corpus import column_of_strings, perhaps_not_nfc
-from palmette.data.formats.registry import read_corpus
-from palmette.data.formats.spec import FormatSpec
-from palmette.data.items import corpus_from_items
-from palmette.data.text import nfc
-from palmette.features.resources import read_clusters, read_lexicon
-from palmette.structures.chain.gold import unseen
+from palmette import HMM, Classifier, FormatSpec, LanguageModel, Parser, Tagger
+from palmette.data import column_of_strings, corpus_from_items, nfc, read_corpus
+from palmette.data.corpus import perhaps_not_nfc
+from palmette.features import read_clusters, read_lexicon
+from palmette.structures import unseen
 
 ACCENTS = "aé\u0301e\u0300ñn\u0303Åà\u0327ệ각ᄀ\u1100\u1161\u11a8\ufb1dя漢"
 X = [["élève", "là"], ["là", "forêt"], ["forêt", "élève"], ["été", "noël"], ["noël", "là"], ["élève", "été"]]

@@ -9,8 +9,8 @@ from naive_templates import expand
 from time_limit import time_limit
 
 from palmette.errors import TemplateError
-from palmette.features.atoms import atom_function, compile_regex
-from palmette.features.templates import Macro, boundary, parse, to_text
+from palmette.features import Macro, atom_function, boundary, parse, to_text
+from palmette.features.atoms import compile_regex
 
 
 def macros(line: str) -> tuple[Macro, ...]:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -34,7 +35,8 @@ def door(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
         return {each.name: str(node.module) for node in own for each in node.names}
 
     def get(name: str) -> Any:
-        if name.startswith("__") or name not in modules():
+        # The import of a module of the package asks for its name first: that is not worth reading the source
+        if name.startswith("__") or find_spec(f"{package}.{name}") or name not in modules():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(modules()[name]), name)
 

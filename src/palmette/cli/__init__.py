@@ -180,10 +180,11 @@ def _run(given: list[str]) -> None:
 
     outlast_reader(check_paths(made))
     with _messages_shown(made):
-        if getattr(made, "save_config", None) is not None:
+        save_config = getattr(made, "save_config", None)
+        if save_config is not None:
             from palmette.cli.config import write_config
 
-            write_config(made.save_config, made.path, made.words)
+            write_config(save_config, made.path, made.words)
         made.run()
 
 

@@ -16,7 +16,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from palmette.data.files import FilePath, write_whole
+from palmette.data.files import write_whole
 from palmette.errors import DataError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from palmette.options.declare import Option
 
 
-def read_config(path: FilePath, options: Mapping[str, Option]) -> dict[str, Words]:
+def read_config(path: str, options: Mapping[str, Option]) -> dict[str, Words]:
     """The words of each option that the file has; `options` are those that it may have, by name."""
     try:
         with open(path, "rb") as file:
@@ -36,7 +36,7 @@ def read_config(path: FilePath, options: Mapping[str, Option]) -> dict[str, Word
     return {name: _words(name, value, options, path) for name, value in found.items()}
 
 
-def _words(name: str, value: Any, options: Mapping[str, Option], path: FilePath) -> Words:
+def _words(name: str, value: Any, options: Mapping[str, Option], path: str) -> Words:
     if name not in options:
         import difflib
 
@@ -52,13 +52,13 @@ def _words(name: str, value: Any, options: Mapping[str, Option], path: FilePath)
     return _text(name, value, path)
 
 
-def _text(name: str, value: Any, path: FilePath) -> str:
+def _text(name: str, value: Any, path: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise DataError(f"{name} = {value!r}: expected a text or a number", file=path)
     return str(value)
 
 
-def write_config(path: FilePath, command: str, given: Mapping[str, Words]) -> None:
+def write_config(path: str, command: str, given: Mapping[str, Words]) -> None:
     """Write the words of a command line."""
     lines = [f"# palmette {command} --config {path}", *(f"{name} = {_toml(value)}" for name, value in given.items())]
     with write_whole(path) as file:

@@ -134,8 +134,8 @@ class TaggedSentence(msgspec.Struct, frozen=True):
         pairs = zip(self.tokens, self.readings[0].tags, strict=True)
         return f"TaggedSentence({' '.join(f'{token}/{tag}' for token, tag in pairs)})"
 
-    _repr_html_ = drawn_by("reports.notebook_sentences:tagged_html")
-    __str__ = drawn_by("reports.notebook_sentences:tagged_text")
+    _repr_html_ = drawn_by("reports.notebook:tagged_html")
+    __str__ = drawn_by("reports.notebook:tagged_text")
 
 
 class SentenceTree(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ import codecs
 import contextlib
 import errno
 import gzip
+import importlib
 import io
 import os
 import re
@@ -39,6 +40,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 HEAD, ENDING = ".palmette-", ".tmp"
+FAR = 1 << 40
 
 
 class Temporary:
@@ -130,14 +132,27 @@ def _keep_owner_and_mode(temporary: str, old: os.stat_result) -> None:
 
 def lock_file(fd: int, *, wait: bool = True) -> None:
     """Lock an open file until it is closed. Without `wait`, OSError if another process has locked it. On file systems
-    and platforms without locks, nothing is locked."""
+    without locks, nothing is locked."""
     if fcntl is None:
+        _lock_on_windows(fd, wait)
         return
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError as error:
         if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
             raise
+
+
+def _lock_on_windows(fd: int, wait: bool) -> None:
+    """Lock a byte far behind the end: on Windows, other programs cannot read locked bytes. Waiting ends with an OSError
+    after ten seconds."""
+    msvcrt: Any = importlib.import_module("msvcrt")
+    place = os.lseek(fd, 0, os.SEEK_CUR)
+    os.lseek(fd, FAR, os.SEEK_SET)
+    try:
+        msvcrt.locking(fd, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+    finally:
+        os.lseek(fd, place, os.SEEK_SET)
 
 
 def sync_folder(folder: str) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from palmette.data.corpus import Column, Corpus, column_of_names, column_of_strings
+from palmette.data.formats.conllu_light import UNKNOWN, faults, heads_of_cells
 from palmette.data.subset import picked, take
-from palmette.data.tree_checks import UNKNOWN, faults, heads_of_cells
 from palmette.errors import DataError, counted
 
 FIELDS = ("form", "lemma", "upos", "xpos", "feats")

@@ -11,11 +11,11 @@ import numpy as np
 
 from palmette.data.corpus import Column, Corpus
 from palmette.data.formats.columns_light import RaggedRow
+from palmette.data.formats.conllu_light import PROBLEMS, UNKNOWN, faults, heads_of_cells
 from palmette.data.labels.repair import nearest
 from palmette.data.labels.schemes import are_chunk_labels, recognise, split_label
 from palmette.data.notes import KINDS, Notes
 from palmette.data.text import nfc
-from palmette.data.tree_checks import PROBLEMS, UNKNOWN, faults, heads_of_cells
 from palmette.data.treebank import NOTHING
 from palmette.errors import counted
 from palmette.evaluation.findings import DataView, Finding
@@ -145,8 +145,7 @@ def _problem(fault: Sequence[int]) -> str:
 def bad_tags(view: DataView) -> tuple[str | None, list[Finding]]:
     """The tag scheme that labels are taken to be in, and the chunks and labels that are not in it."""
     corpus = view.corpus
-    column = corpus.labels
-    assert column is not None
+    column = view.labels
     names = [label for label, unknown in zip(column.types, view.unknown.tolist(), strict=True) if not unknown]
     odd = _strange(view, names)
     names = [name for name in names if name not in odd]
@@ -173,8 +172,7 @@ def bad_tags(view: DataView) -> tuple[str | None, list[Finding]]:
 
 def _strange(view: DataView, names: list[str]) -> list[str]:
     """The few labels that have no letter of a tag scheme, if nearly all others do."""
-    column = view.corpus.labels
-    assert column is not None
+    column = view.labels
     lettered = [name for name in names if split_label(name)[0]]
     others = [name for name in names if not split_label(name)[0]]
     if not others or not are_chunk_labels(lettered) or not any("-" in name for name in lettered):
@@ -185,8 +183,7 @@ def _strange(view: DataView, names: list[str]) -> list[str]:
 
 
 def _odd_label(view: DataView, label: str) -> Finding:
-    column = view.corpus.labels
-    assert column is not None
+    column = view.labels
     where = np.flatnonzero(column.ids == column.types.index(label))
     token = int(where[0])
     times = f"; {counted(int(where.size), 'time')}" if where.size > 1 else ""
@@ -207,8 +204,7 @@ def _around(view: DataView, token: int) -> list[str]:
 
 def labels_once(view: DataView) -> list[Finding]:
     """Labels that occur once."""
-    column = view.corpus.labels
-    assert column is not None
+    column = view.labels
     once = np.flatnonzero((np.bincount(column.ids, minlength=len(column.types)) == 1) & ~view.unknown)
     tokens = [int(np.argmax(column.ids == t)) for t in once.tolist()]
     return [
@@ -230,8 +226,7 @@ def folded(label: str) -> str:
 
 def spellings(view: DataView) -> list[Finding]:
     """Labels that are equal but for case or spelling, and rare types that are one letter away from a frequent one."""
-    column = view.corpus.labels
-    assert column is not None
+    column = view.labels
     counts = np.bincount(column.ids, minlength=len(column.types)).tolist()
     groups: dict[str, list[int]] = defaultdict(list)
     for t, label in enumerate(column.types):
@@ -242,8 +237,7 @@ def spellings(view: DataView) -> list[Finding]:
 
 
 def _variants(view: DataView, group: list[int], counts: list[int]) -> Finding:
-    column = view.corpus.labels
-    assert column is not None
+    column = view.labels
     ordered = sorted(group, key=lambda t: (-counts[t], t))
     rarest = ordered[-1]
     shown = " and ".join(f"{column.types[t]} ({counted(counts[t], 'time')})" for t in ordered)
@@ -260,8 +254,7 @@ def _variants(view: DataView, group: list[int], counts: list[int]) -> Finding:
 def _misspelt(view: DataView, counts: list[int]) -> list[Finding]:
     """Types of chunk labels, or else labels, of some length: a rare one beside a frequent one that differs by one
     letter."""
-    column = view.corpus.labels
-    assert column is not None
+    column = view.labels
     kinds: dict[str, list[int]] = defaultdict(list)
     for t, label in enumerate(column.types):
         kinds[split_label(label)[1]].append(t)

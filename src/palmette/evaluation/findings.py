@@ -96,6 +96,12 @@ class DataView(msgspec.Struct, eq=False, dict=True):
 
     corpus: Corpus
 
+    @property
+    def labels(self) -> Column:
+        """The labels of a corpus that has some."""
+        assert self.corpus.labels is not None
+        return self.corpus.labels
+
     @cached_property
     def words(self) -> np.ndarray:
         """u64[N]."""
@@ -125,8 +131,7 @@ class DataView(msgspec.Struct, eq=False, dict=True):
     @cached_property
     def unknown(self) -> np.ndarray:
         """Labels bool[T] that say that the label is not fully known: `?`, `_`, and `A|B` of two labels."""
-        assert self.corpus.labels is not None
-        types = self.corpus.labels.types
+        types = self.labels.types
         looks = {*partial_looks(types), *ANYTHING}
         return np.array([label in looks for label in types], np.bool_)
 
@@ -146,8 +151,7 @@ class DataView(msgspec.Struct, eq=False, dict=True):
         return cell(given.names, int(given.ptr[token]))
 
     def label(self, token: int) -> str:
-        assert self.corpus.labels is not None
-        return cell(self.corpus.labels, token)
+        return cell(self.labels, token)
 
     def sentence(self, s: int) -> str:
         """The beginning of a sentence, for messages."""

@@ -117,8 +117,7 @@ def context_keys(words: np.ndarray, offset: np.ndarray, radius: int) -> np.ndarr
 def variations(view: DataView) -> list[Finding]:
     """Words with equal neighbours whose labels differ, those with the longest equal contexts first. A context is 1 to
     RADIUS words on both sides. Of equal sentences only the first one is looked at: `repetitions` reports the others."""
-    column = view.corpus.labels
-    assert column is not None
+    column = view.labels
     offset = view.corpus.offset
     first = np.zeros(view.corpus.n_sentences, np.bool_)
     first[[group[0] for group in equal_sentences(view).values()]] = True

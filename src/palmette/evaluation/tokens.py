@@ -82,12 +82,6 @@ def label_counts(gold: np.ndarray, guess: np.ndarray, Y: int, known: np.ndarray 
     return LabelCounts(*tally)
 
 
-def confusion_matrix(gold: np.ndarray, guess: np.ndarray, Y: int, known: np.ndarray | None = None) -> np.ndarray:
-    """i64[Y, Y]: how often each label (row) was guessed as each label (column)."""
-    gold, guess = counted(gold, guess, known, Y)
-    return np.bincount(gold.astype(np.int64) * Y + guess, minlength=Y * Y).reshape(Y, Y)
-
-
 def top_confusions(
     gold: np.ndarray, guess: np.ndarray, Y: int, known: np.ndarray | None = None, most: int = 20
 ) -> list[tuple[int, int, int]]:

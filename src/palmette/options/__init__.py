@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from palmette.options.declare import Option, OptionError, Options, Value, option
     from palmette.options.learners import LEARNERS, PARSER_LEARNERS, Learner
     from palmette.options.search import LIST_UPDATES, MOST_BEAM, UPDATE_NUMBERS, UPDATES
-    from palmette.options.spelling import argument, assemble, flat_options, named, spelt, variant_options
+    from palmette.options.spelling import argument, assemble, flat_name, flat_options, named, spelt, variant_options
     from palmette.options.training import automatic_batch_size
 
 __getattr__, __dir__ = door(__name__)

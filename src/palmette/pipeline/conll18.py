@@ -35,7 +35,10 @@ from palmette.data.files import FilePath, shown
 from palmette.data.formats.conllu import parse_treebank, treebank_bytes
 from palmette.data.formats.conllu_light import (
     CONLLU_FIELDS,
+    UNKNOWN,
     LightColumn,
+    faults,
+    heads_of_cells,
     interned,
     is_range_or_empty,
     rows_of_lines,
@@ -43,7 +46,6 @@ from palmette.data.formats.conllu_light import (
 )
 from palmette.data.stream import map_in_order
 from palmette.data.text import PLAIN, TextSpec, check_utf8, read_text
-from palmette.data.tree_checks import UNKNOWN, faults, heads_of_cells
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.errors import DataError, counted
 from palmette.evaluation.attachment import CONTENT, universal

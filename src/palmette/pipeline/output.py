@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette.data.tree_checks import UNKNOWN
+from palmette.data.formats.conllu_light import UNKNOWN
 from palmette.data.treebank import FIELDS, NOTHING, Treebank
 from palmette.errors import UsageError
 from palmette.pipeline.split_text import SplitText, escaped, one_blank

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from palmette.lazy import door
 
 if TYPE_CHECKING:
-    from palmette.training.chain.fit import prepared
+    from palmette.training.chain.fit import fit, prepared
     from palmette.training.chain.learning import Averaging, DescentLearning, PathLearning, chunks_for
     from palmette.training.chain.objective import ChainObjective
     from palmette.training.chain.request import TrainRequest

@@ -22,8 +22,8 @@ from palmette.connect.spacy.base import SpacyWords, check_attributes
 from palmette.connect.spacy.components import OF_WHITESPACE
 from palmette.data.convert import convert_labels
 from palmette.data.files import FilePath
+from palmette.data.formats.conllu_light import UNKNOWN
 from palmette.data.labels import schemes
-from palmette.data.tree_checks import UNKNOWN
 from palmette.data.treebank import NOTHING
 from palmette.errors import DataError, UsageError, counted
 

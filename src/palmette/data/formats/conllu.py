@@ -35,14 +35,22 @@ from palmette.data.formats.columns import (
     read_lines,
     replace_cells,
 )
-from palmette.data.formats.conllu_light import CONLLU_FIELDS, DEPREL, HEAD, wrong_number
+from palmette.data.formats.conllu_light import (
+    CONLLU_FIELDS,
+    DEPREL,
+    HEAD,
+    UNKNOWN,
+    Fault,
+    faults,
+    heads_of_cells,
+    wrong_number,
+)
 from palmette.data.formats.jsonl import write_objects
 from palmette.data.formats.labelling import MARK, NO_SPAN, Labelling, token_records, write_cells
 from palmette.data.formats.registry import Format, Output, Parser
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import BLANK_LINES, BLOCK, cut_blocks
 from palmette.data.text import MAX_CELL, PLAIN, UTF8, TextSpec, read_text, write_text
-from palmette.data.tree_checks import UNKNOWN, Fault, faults, heads_of_cells
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of, without_trees
 from palmette.errors import DataError, UsageError
 from palmette.kernels.io import columns as kernels

@@ -1,5 +1,5 @@
-"""Object files of kernels that were built before, by a hash of all that determines them. Plain object files, nothing
-that is run when it is read; a file whose content does not match its name counts as missing."""
+"""Object files of kernels that were built before, and their bitcode, by a hash of all that determines them. Nothing of
+them is run when they are read; a file whose content does not match its name counts as missing."""
 
 from __future__ import annotations
 

@@ -16,8 +16,10 @@ import llvmlite.binding as llvm
 import numba
 import numba.core.codegen
 from llvmlite import ir
-from numba.core import cgutils
+from numba.core import cgutils, lowering, types
+from numba.core import ir as numba_ir
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.typed_passes import NativeLowering
 
 from palmette.kernels.core.jit import PART, compiler_type, compiler_types
 from palmette.kernels.core.types import BOOL, FLOAT, ArrayType, Signature, StructType, signature_of
@@ -25,17 +27,76 @@ from palmette.kernels.core.types import BOOL, FLOAT, ArrayType, Signature, Struc
 WORD = ir.IntType(64)
 
 
-_optimise = numba.core.codegen.CPUCodeLibrary._optimize_final_module
+class _Borrowing(lowering.Lower):
+    """Numba counts a reference whenever a variable gets a value. Arguments, their other names and the fields of structs
+    among them are alive in the caller for the whole call: they are borrowed, without a count."""
+
+    def pre_lower(self) -> None:
+        super().pre_lower()
+        values: dict[str, list[Any]] = {}
+        for block in self.blocks.values():
+            for statement in block.find_insts(numba_ir.Assign):
+                values.setdefault(statement.target.name, []).append(statement.value)
+        once = {name: found[0] for name, found in values.items() if len(found) == 1}
+        self.borrowed: set[str] = set()
+        before = -1
+        while before < len(self.borrowed):
+            before = len(self.borrowed)
+            self.borrowed |= {name for name, value in once.items() if self._is_borrowed(name, value)}
+
+    def _is_borrowed(self, name: str, value: Any) -> bool:
+        if isinstance(value, numba_ir.Arg):
+            return self.typeof(f"arg.{value.name}") == self.typeof(name)
+        if isinstance(value, numba_ir.Var):
+            return value.name in self.borrowed and self.typeof(value.name) == self.typeof(name)
+        return self._field(name, value) is not None
+
+    def _field(self, name: str, value: Any) -> int | None:
+        """The number of the field that a variable gets from a borrowed struct."""
+        if not isinstance(value, numba_ir.Expr) or value.op not in ("getattr", "static_getitem"):
+            return None
+        kind = self.typeof(value.value.name)
+        if value.value.name not in self.borrowed or not isinstance(kind, types.BaseTuple):
+            return None
+        wanted = value.attr if value.op == "getattr" else value.index
+        for number, own in enumerate(getattr(kind, "types", ())):
+            if wanted in (number, *getattr(kind, "fields", ())[number : number + 1]) and own == self.typeof(name):
+                return number
+        return None
+
+    def lower_assign(self, ty: Any, inst: Any) -> Any:
+        name, value = inst.target.name, inst.value
+        if name not in self.borrowed:
+            return super().lower_assign(ty, inst)
+        if isinstance(value, numba_ir.Arg):
+            return self.fnargs[value.index]
+        if isinstance(value, numba_ir.Var):
+            return self.loadvar(value.name)
+        return self.builder.extract_value(self.loadvar(value.value.name), self._field(name, value))
+
+    def storevar(self, value: Any, name: str, argidx: Any = None) -> None:
+        if name in self.borrowed and name not in self._singly_assigned_vars:
+            self._alloca_var(name, self.typeof(name))
+            self.builder.store(value, self.getvar(name))
+        else:
+            super().storevar(value, name, argidx)
+
+    def delvar(self, name: str) -> None:
+        if name not in self.borrowed:
+            super().delvar(name)
 
 
-def make_no_machine_code() -> None:
-    """Numba makes machine code of every function that a kernel calls, which nobody runs: make none in this process."""
+def prepare_compiler() -> None:
+    """Numba makes machine code of every function that a kernel calls, which nobody runs: make none in this process, and
+    borrow arguments."""
     codegen: Any = numba.core.codegen
+    stage: Any = NativeLowering
     codegen.JITCodeLibrary._finalize_specific = lambda self: None
     codegen.JITCodeLibrary.get_pointer_to_function = lambda self, name: 0
     codegen.JITCPUCodegen._add_module = lambda self, module: None
     codegen.JITCPUCodegen.set_env = lambda self, name, env: None
     codegen.CPUCodeLibrary._optimize_final_module = lambda self: None
+    stage.lowering_class = property(lambda self: _Borrowing)
 
 
 class _Words:
@@ -137,16 +198,38 @@ def _entry_module(name: str, compiled: Any, signature: Signature) -> str:
     return cgutils.normalize_ir_text(str(module))
 
 
-def target_machine(cpu: str, features: str) -> Any:
+def target_machine(triple: str, cpu: str, features: str) -> Any:
     numba.core.codegen.initialize_llvm()
-    target = llvm.Target.from_triple(llvm.get_process_triple())
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.initialize_native_asmparser()
+    target = llvm.Target.from_triple(triple)
     return target.create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default")
+
+
+def _codegen(machine: Any) -> Any:
+    """Numba's code generator for one processor."""
+    made: Any = numba.core.codegen.JITCPUCodegen("palmette")
+    made._tm = machine
+    return made
+
+
+def _simplify(module: Any) -> None:
+    """What optimisation does alike for all platforms: functions are folded into each other, references that cancel out
+    go. Loops keep their form, for the optimisation that knows the processor."""
+    machine = target_machine(llvm.get_process_triple(), "", "")
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager()
+    passes.add_refprune_pass()
+    passes.run(module, builder)
 
 
 @global_compiler_lock
 def lower_entry(py_func: Callable[..., Any]) -> bytes:
-    """A kernel with its entry point as LLVM bitcode, before optimisation: the same for all processors. Functions and
-    globals are named by their position, since Numba's own names contain counters of the process."""
+    """A kernel with its entry point as LLVM bitcode, simplified, the same for all platforms. Functions and globals are
+    named by their position, since Numba's own names contain counters of the process."""
     signature, name = signature_of(py_func), py_func.__name__
     dispatcher: Any = numba.njit(**PART)(py_func)
     compiled = dispatcher._compiler.compile(compiler_types(signature), None)
@@ -162,15 +245,19 @@ def lower_entry(py_func: Callable[..., Any]) -> bytes:
     for number, value in enumerate(value for value in own if value.name != entry):
         value.linkage = "internal"
         value.name = f"part.{number}"
+    _simplify(module)
     return bytes(module.as_bitcode())
 
 
 @global_compiler_lock
 def emit_entry(bitcode: bytes, machine: Any) -> bytes:
     """The object file of a lowered kernel, optimised for one processor."""
-    codegen: Any = numba.core.codegen.JITCPUCodegen("palmette")
-    codegen._tm = machine
-    library = codegen.create_library("palmette")
-    library._final_module = llvm.parse_bitcode(bitcode)
-    _optimise(library)
-    return bytes(machine.emit_object(library._final_module))
+    module = llvm.parse_bitcode(bitcode)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    if not machine.triple.startswith("x86"):  # ARM keeps the counter of cycles from programs, but not this one
+        for function in module.functions:
+            if function.name == "llvm.readcyclecounter":
+                function.name = "llvm.readsteadycounter"
+    passes, builder = _codegen(machine)._module_pass_manager()
+    passes.run(module, builder)
+    return bytes(machine.emit_object(module))

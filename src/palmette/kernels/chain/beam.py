@@ -62,7 +62,7 @@ class BeamData(NamedTuple):
     contexts: Active
 
 
-class Ends(NamedTuple):
+class Recombination(NamedTuple):
     """Which prefixes recombine."""
 
     reach: int  # R; SEPARATE: none do
@@ -83,7 +83,7 @@ class Beam(NamedTuple):
     gold: F64  # [n+1]    score of the gold prefix
     row: F32  # [W]
     window: I32  # []     labels before a token, the nearest one first
-    ends: Ends
+    ends: Recombination
     own: RightPrefixes
 
 
@@ -105,10 +105,11 @@ def make_beam_workspace(w: BeamWeights, d: BeamData, B: int, recombine: bool) ->
     n, W, kind = longest_of(d.data), w.chain.bias.size, w.chain.bias.dtype
     none = np.empty((0, 0, W), kind)
     window = int(w.contexts.back.max(initial=PLAIN_REACH))
+    reach = reach_of_weights(w) if recombine else SEPARATE
     beam = Beam(
         np.empty((n, B), np.int32), np.empty((n, B), np.int32), np.empty((n + 1, B)), np.zeros(n + 1, np.int64),
         np.empty(n + 1), np.empty(n + 1), aligned_zeros((W,), kind), np.empty(window, np.int32),
-        Ends(reach_of_weights(w) if recombine else SEPARATE, w.chain.order, w.chain.label_of, np.zeros(B, np.int32)),
+        Recombination(reach, w.chain.order, w.chain.label_of, np.zeros(B, np.int32)),
         make_right_prefixes(-1 if w.chain.plain else n, B),
     )  # fmt: skip
     trellis = Trellis(aligned_zeros((n, W), kind), none, np.empty((0, 0, 0, W), kind), none, no_skips())
@@ -171,7 +172,7 @@ def _add_label_contexts(
 
 
 @inline
-def _ends_alike(label: np.ndarray, back: np.ndarray, i: int, b: int, c: int, ends: Ends) -> bool:
+def _ends_alike(label: np.ndarray, back: np.ndarray, i: int, b: int, c: int, ends: Recombination) -> bool:
     """Whether the prefixes b and c of i labels agree in what will be read of them after one more label."""
     label_of, order = ends.label_of, ends.order
     for t in range(i - 1, max(-1, i - ends.reach), -1):
@@ -184,7 +185,7 @@ def _ends_alike(label: np.ndarray, back: np.ndarray, i: int, b: int, c: int, end
 
 
 @inline
-def _find_kin(label: np.ndarray, back: np.ndarray, i: int, size: int, ends: Ends) -> None:
+def _find_kin(label: np.ndarray, back: np.ndarray, i: int, size: int, ends: Recombination) -> None:
     """Set kin[b] to the first prefix of a beam after i steps that agrees with b in the last R - 1 labels."""
     kin = ends.kin
     for b in range(size):
@@ -196,7 +197,7 @@ def _find_kin(label: np.ndarray, back: np.ndarray, i: int, size: int, ends: Ends
 
 
 @inline
-def _where_kin(label: np.ndarray, back: np.ndarray, found: int, ends: Ends, b: int, h: int) -> int:
+def _where_kin(label: np.ndarray, back: np.ndarray, found: int, ends: Recombination, b: int, h: int) -> int:
     """The extension in the list that ends as that of prefix b by label h does; `found` if there is none."""
     if ends.reach == SEPARATE:
         return found
@@ -213,7 +214,7 @@ def _where_kin(label: np.ndarray, back: np.ndarray, found: int, ends: Ends, b: i
 @inline
 def _keep_best(
     base: float, row: np.ndarray, H: int, b: int, found: int, score: np.ndarray, label: np.ndarray, back: np.ndarray,
-    ends: Ends,
+    ends: Recombination,
 ) -> int:  # fmt: skip
     """Insert the extensions of prefix b by each label into the sorted list of the best B, the length of `score`; with
     recombination in place of a worse one with the same end. Returns its new length."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data, Trellis
-from palmette.kernels.chain.kbest import Candidates, kbest_astar, make_candidates
+from palmette.kernels.chain.kbest import PathCandidates, kbest_astar, make_candidates
 from palmette.kernels.chain.score import restrict
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import inline, part
@@ -95,7 +95,7 @@ class PathList(NamedTuple):
 
     paths: I32_2D  # [K + 1, longest sentence]
     numbers: CandidateList
-    search: Candidates
+    search: PathCandidates
 
 
 def make_path_list(T: Trellis, K: int) -> PathList:

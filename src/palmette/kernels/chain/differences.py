@@ -45,7 +45,7 @@ class Token(NamedTuple):
     label: I64  # [K + 1]  the place of the first states of these labels
 
 
-class Differences(NamedTuple):
+class DifferenceTable(NamedTuple):
     """A hash table of features: the parts of all differences, empty between sentences."""
 
     keys: U64  # [size]       0 for an empty place
@@ -55,13 +55,13 @@ class Differences(NamedTuple):
     n_used: I64  # [1]        number of places in use
 
 
-def make_differences(K: int) -> Differences:
+def make_differences(K: int) -> DifferenceTable:
     keys, values = np.zeros(64, np.uint64), np.zeros((64, K))
-    return Differences(keys, values, np.empty(32, np.int64), np.empty(32), np.zeros(1, np.int64))
+    return DifferenceTable(keys, values, np.empty(32, np.int64), np.empty(32), np.zeros(1, np.int64))
 
 
 @part
-def with_capacity(t: Differences, needed: int) -> Differences:
+def with_capacity(t: DifferenceTable, needed: int) -> DifferenceTable:
     """An empty table, large enough for `needed` entries."""
     size = t.keys.size
     if size >= 2 * needed:
@@ -69,7 +69,7 @@ def with_capacity(t: Differences, needed: int) -> Differences:
     while size < 2 * needed:
         size *= 2
     keys, values = np.zeros(size, np.uint64), np.zeros((size, t.values.shape[1]))
-    return Differences(keys, values, np.empty(size // 2, np.int64), np.empty(size // 2), t.n_used)
+    return DifferenceTable(keys, values, np.empty(size // 2, np.int64), np.empty(size // 2), t.n_used)
 
 
 @inline
@@ -144,7 +144,7 @@ def _count(values: np.ndarray, at: int, kind: np.ndarray, j: int, value: float) 
 
 @part
 def _add_arity(
-    g: Ngrams, q: StateLayout, lo: int, n: int, steps: int, paths: np.ndarray, s: Token, t: Differences
+    g: Ngrams, q: StateLayout, lo: int, n: int, steps: int, paths: np.ndarray, s: Token, t: DifferenceTable
 ) -> None:
     """Add all features of one arity that end at the first `steps` tokens of a sentence of n tokens from lo on, where
     candidates differ from gold. Transition weights are numbered after the attributes; combinations that do not exist
@@ -185,7 +185,7 @@ def _add_arity(
 
 
 @part
-def add_differences(m: Chain, x: Data, lo: int, n: int, steps: int, paths: np.ndarray, t: Differences) -> None:
+def add_differences(m: Chain, x: Data, lo: int, n: int, steps: int, paths: np.ndarray, t: DifferenceTable) -> None:
     """Add the differences of the first `steps` of n tokens, gold (path 0) minus each candidate, to an empty table."""
     q, K = layout_of(m), paths.shape[0]
     token = Token(np.empty(K, np.int64), np.empty(K, np.int64), np.empty(K, np.int64))
@@ -194,7 +194,7 @@ def add_differences(m: Chain, x: Data, lo: int, n: int, steps: int, paths: np.nd
 
 
 @part
-def products(tied_update: float, K: int, t: Differences, A: np.ndarray) -> None:
+def products(tied_update: float, K: int, t: DifferenceTable, A: np.ndarray) -> None:
     """A[k, l] = difference k . difference l for K candidates; empties the table."""
     keys, values, used = t.keys, t.values, t.used
     A[:K, :K] = 0.0
@@ -212,7 +212,7 @@ def products(tied_update: float, K: int, t: Differences, A: np.ndarray) -> None:
 
 
 @part
-def differences_of(m: Chain, x: Data, s: int, paths: np.ndarray, t: Differences) -> Differences:
+def differences_of(m: Chain, x: Data, s: int, paths: np.ndarray, t: DifferenceTable) -> DifferenceTable:
     """A table of the differences between gold, path 0 of sentence s, and the other paths."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
@@ -222,7 +222,7 @@ def differences_of(m: Chain, x: Data, s: int, paths: np.ndarray, t: Differences)
 
 
 @part
-def gram(m: Chain, x: Data, s: int, paths: np.ndarray, t: Differences, A: np.ndarray) -> Differences:
+def gram(m: Chain, x: Data, s: int, paths: np.ndarray, t: DifferenceTable, A: np.ndarray) -> DifferenceTable:
     """A[k, l] = (f(gold) - f(candidate k)) . (f(gold) - f(candidate l)), gold being path 0 of sentence s and candidate
     k path k + 1. Returns the emptied table, for the next sentence."""
     t = differences_of(m, x, s, paths, t)
@@ -291,7 +291,7 @@ def _change(
 
 
 @part
-def _divide_arity(r: FeatureWeights, v: TransitionWeights, q: StateLayout, arity: int, t: Differences) -> None:
+def _divide_arity(r: FeatureWeights, v: TransitionWeights, q: StateLayout, arity: int, t: DifferenceTable) -> None:
     """Set the divisors of the features of one arity."""
     slot, first, combos, state, bare = r.slot, r.first, r.combo, r.state, v.state
     keys, used, divisor = t.keys, t.used, t.divisor
@@ -307,7 +307,7 @@ def _divide_arity(r: FeatureWeights, v: TransitionWeights, q: StateLayout, arity
 
 
 @part
-def _divide_contexts(p: LabelContextWeights, t: Differences) -> None:
+def _divide_contexts(p: LabelContextWeights, t: DifferenceTable) -> None:
     """Set the divisors of the features of label contexts."""
     state, W, keys, used, divisor = p.state, p.w.shape[1], t.keys, t.used, t.divisor
     for e in range(t.n_used[0]):
@@ -319,7 +319,7 @@ def _divide_contexts(p: LabelContextWeights, t: Differences) -> None:
 
 @part
 def _move_arity(
-    r: FeatureWeights, v: TransitionWeights, q: StateLayout, arity: int, t: Differences,
+    r: FeatureWeights, v: TransitionWeights, q: StateLayout, arity: int, t: DifferenceTable,
     coefficient: np.ndarray, spread: float, clock: float,
 ) -> None:  # fmt: skip
     """Update the weights of one arity. A dense row, or a place of a list, is allocated at its first change."""
@@ -347,7 +347,7 @@ def _move_arity(
 
 @part
 def _move_contexts(
-    p: LabelContextWeights, t: Differences, coefficient: np.ndarray, spread: float, clock: float
+    p: LabelContextWeights, t: DifferenceTable, coefficient: np.ndarray, spread: float, clock: float
 ) -> None:
     """Update the weights of label contexts."""
     w, a, state, W = p.w, p.a, p.state, p.w.shape[1]
@@ -360,7 +360,7 @@ def _move_contexts(
 
 
 @part
-def scaled_products(m: Chain, p: LabelContextWeights, K: int, t: Differences, A: np.ndarray) -> None:
+def scaled_products(m: Chain, p: LabelContextWeights, K: int, t: DifferenceTable, A: np.ndarray) -> None:
     """A[k, l] = sum over weights of scale * difference k * difference l for K candidates; the table stays filled, and
     keeps the scales for `apply_differences`."""
     q = layout_of(m)
@@ -380,7 +380,7 @@ def scaled_products(m: Chain, p: LabelContextWeights, K: int, t: Differences, A:
 
 @part
 def apply_differences(
-    m: Chain, p: LabelContextWeights, t: Differences, coefficient: np.ndarray, spread: float, clock: float
+    m: Chain, p: LabelContextWeights, t: DifferenceTable, coefficient: np.ndarray, spread: float, clock: float
 ) -> None:
     """Update the weights by the coefficients, gold first, after `scaled_products`. Empties the table."""
     q = layout_of(m)
@@ -392,7 +392,7 @@ def apply_differences(
 
 
 @part
-def clear(t: Differences) -> None:
+def clear(t: DifferenceTable) -> None:
     """Empty the table."""
     keys, values, used = t.keys, t.values, t.used
     for e in range(t.n_used[0]):

@@ -19,7 +19,7 @@ import numpy as np
 
 from palmette.kernels.chain.forms import Active, Chain, Data, Trellis, longest_of
 from palmette.kernels.chain.forward_backward import Sums, exp_edges, log_partition, make_sums, marginals
-from palmette.kernels.chain.kbest import BestSequences, Candidates, list_paths, make_candidates
+from palmette.kernels.chain.kbest import BestSequences, PathCandidates, list_paths, make_candidates
 from palmette.kernels.chain.max_recursion import best_scores
 from palmette.kernels.chain.posteriors import (
     Marks,
@@ -224,11 +224,11 @@ class DoublePosteriors(NamedTuple):
 
 
 @struct
-class DoubleLists(NamedTuple):
+class DoubleListWorkspace(NamedTuple):
     """Arrays for the best paths of one sentence."""
 
     sums: DoubleSums
-    candidates: Candidates
+    candidates: PathCandidates
 
 
 def make_double_sums(m: Chain, x: Data, both: bool = False) -> DoubleSums:
@@ -243,9 +243,9 @@ def make_double_posteriors(m: Chain, x: Data) -> DoublePosteriors:
     return DoublePosteriors(sums, np.empty(sums.trellis.U.shape), make_span_workspace(m, x))
 
 
-def make_double_lists(m: Chain, x: Data, K: int) -> DoubleLists:
+def make_double_lists(m: Chain, x: Data, K: int) -> DoubleListWorkspace:
     """For any sentence of the corpus and K paths."""
-    return DoubleLists(make_double_sums(m, x), make_candidates(K, m.bias.size))
+    return DoubleListWorkspace(make_double_sums(m, x), make_candidates(K, m.bias.size))
 
 
 @part
@@ -297,7 +297,7 @@ def posteriors_double(
 
 @part
 def _list_sentence(
-    workspace: DoubleLists, m: Chain, n: int, out: np.ndarray, scores: np.ndarray, probability: np.ndarray
+    workspace: DoubleListWorkspace, m: Chain, n: int, out: np.ndarray, scores: np.ndarray, probability: np.ndarray
 ) -> int:
     """The best paths of a scored sentence, their scores f64[K], and if there is room their probabilities. Returns their
     number."""
@@ -317,7 +317,7 @@ def _list_sentence(
 
 @kernel
 def decode_nbest_double(
-    m: Chain, w: DoubleWeights, x: Data, workspace: DoubleLists, first: int, last: int, out: BestSequences,
+    m: Chain, w: DoubleWeights, x: Data, workspace: DoubleListWorkspace, first: int, last: int, out: BestSequences,
     restricted: bool,
 ) -> None:  # fmt: skip
     """As `decode_nbest` (nbest.py)."""

@@ -55,7 +55,7 @@ class Queue(NamedTuple):
 
 
 @struct
-class Workspace(NamedTuple):
+class ListedPaths(NamedTuple):
     """Arrays for one sentence."""
 
     D: F64_3D  # [n, K, W]
@@ -82,9 +82,9 @@ def make_queue(cap: int) -> Queue:
     )
 
 
-def make_search_workspace(T: Trellis, w: Sums) -> Workspace:
+def make_search_workspace(T: Trellis, w: Sums) -> ListedPaths:
     n, W = T.U.shape
-    return Workspace(
+    return ListedPaths(
         np.empty(w.A.shape), np.empty_like(T.U), np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32),
         np.empty(W),
     )  # fmt: skip
@@ -96,7 +96,7 @@ class ExactWorkspace(NamedTuple):
 
     trellis: Trellis
     sums: Sums
-    search: Workspace
+    search: ListedPaths
     queue: Queue
 
 
@@ -183,7 +183,7 @@ def _force(q: Queue, what: int, n: int, H: int, forced: np.ndarray) -> int:
 
 
 @part
-def start_list(T: Trellis, m: Chain, n: int, V: np.ndarray, r: Workspace, q: Queue) -> None:
+def start_list(T: Trellis, m: Chain, n: int, V: np.ndarray, r: ListedPaths, q: Queue) -> None:
     """Queue the best path, if there is any. V f64[K, W] is overwritten."""
     q.size[0] = 0
     q.floor[0] = -np.inf
@@ -193,7 +193,7 @@ def start_list(T: Trellis, m: Chain, n: int, V: np.ndarray, r: Workspace, q: Que
 
 
 @part
-def take_best(T: Trellis, m: Chain, n: int, r: Workspace, q: Queue, count: int) -> float:
+def take_best(T: Trellis, m: Chain, n: int, r: ListedPaths, q: Queue, count: int) -> float:
     """Pop the best candidate as path number `count`, write it to r.path, and queue its branches. Returns its score."""
     order, H, path, choice = m.order, m.label_of.size, r.path[:n], r.choice
     U, E, S, D = T.U, T.E, T.S, r.D
@@ -264,7 +264,7 @@ def _log_paths_per_sequence(T: Trellis, m: Chain, n: int, of_label: np.ndarray) 
 
 @part
 def _best_labels(
-    T: Trellis, m: Chain, n: int, log_z: float, r: Workspace, q: Queue, w: Sums, of_label: np.ndarray, out: np.ndarray
+    T: Trellis, m: Chain, n: int, log_z: float, r: ListedPaths, q: Queue, w: Sums, of_label: np.ndarray, out: np.ndarray
 ) -> tuple[float, bool]:
     """Write the best label sequence to out[:n]. Returns its log probability, and whether it is proven to be the
     best."""

@@ -89,7 +89,7 @@ class Columns(NamedTuple):
 
 
 @struct
-class Target(NamedTuple):
+class GatherTarget(NamedTuple):
     """gradient = factor * weights + sums, at the places of `Columns`; with `more`, gradient += sums."""
 
     gradient: F32
@@ -99,7 +99,7 @@ class Target(NamedTuple):
 
 
 @inline
-def _finish_listed(out: Target, c: Columns, a: int, total: np.ndarray) -> None:
+def _finish_listed(out: GatherTarget, c: Columns, a: int, total: np.ndarray) -> None:
     gradient, column, start = out.gradient, c.column, c.start
     base, factor = (gradient, 1.0) if out.more else (out.weights, out.factor)
     for p in range(c.ptr[a], c.ptr[a + 1]):
@@ -108,7 +108,7 @@ def _finish_listed(out: Target, c: Columns, a: int, total: np.ndarray) -> None:
 
 
 @inline
-def _finish_run(out: Target, at: int, total: np.ndarray, begin: int, size: int) -> None:
+def _finish_run(out: GatherTarget, at: int, total: np.ndarray, begin: int, size: int) -> None:
     gradient, sums = out.gradient[at : at + size], total[begin : begin + size]
     base, factor = (gradient, 1.0) if out.more else (out.weights[at : at + size], out.factor)
     for k in range(size):
@@ -116,7 +116,7 @@ def _finish_run(out: Target, at: int, total: np.ndarray, begin: int, size: int) 
 
 
 @inline
-def _finish_row(out: Target, c: Columns, a: int, total: np.ndarray, stride: int) -> None:
+def _finish_row(out: GatherTarget, c: Columns, a: int, total: np.ndarray, stride: int) -> None:
     """Write the gradient of an attribute with a dense row."""
     if c.ptr.size > 0:
         _finish_listed(out, c, a, total)
@@ -127,7 +127,7 @@ def _finish_row(out: Target, c: Columns, a: int, total: np.ndarray, stride: int)
 
 
 @part
-def _gather_ones(out: Target, c: Columns, W: int, of: Active, M: np.ndarray, first: int, last: int) -> None:
+def _gather_ones(out: GatherTarget, c: Columns, W: int, of: Active, M: np.ndarray, first: int, last: int) -> None:
     """Dense rows, all values 1. Most attributes occur once or twice; of the others AHEAD tables at a time."""
     sums, zeros = np.zeros((1, M.shape[1])), np.zeros((1, M.shape[1]))
     total, ptr, tokens = sums.reshape(-1), of.ptr, of.att
@@ -151,7 +151,7 @@ def _gather_ones(out: Target, c: Columns, W: int, of: Active, M: np.ndarray, fir
 
 
 @part
-def _gather_valued(out: Target, c: Columns, W: int, of: Active, M: np.ndarray, first: int, last: int) -> None:
+def _gather_valued(out: GatherTarget, c: Columns, W: int, of: Active, M: np.ndarray, first: int, last: int) -> None:
     """Dense rows, values of any size."""
     total, tables, width = np.zeros(M.shape[1]), M.reshape(-1), np.int64(M.shape[1])
     ptr, tokens, val = of.ptr, of.att, of.val
@@ -166,8 +166,9 @@ def _gather_valued(out: Target, c: Columns, W: int, of: Active, M: np.ndarray, f
 
 @part
 def _gather_seen(
-    out: Target, c: Columns, r: FeatureWeights, m: Chain, arity: int, of: Active, M: np.ndarray, first: int, last: int
-) -> None:
+    out: GatherTarget, c: Columns, r: FeatureWeights, m: Chain, arity: int, of: Active, M: np.ndarray, first: int,
+    last: int,
+) -> None:  # fmt: skip
     """Blocks of seen combinations, which are runs of adjacent states in a table."""
     tables, width = M.reshape(-1), np.int64(M.shape[1])
     ptr, tokens, val, begins, combo = of.ptr, of.att, of.val, r.first, r.combo
@@ -198,7 +199,7 @@ def _gather_seen(
 
 @kernel
 def gather(
-    out: Target, c: Columns, r: FeatureWeights, m: Chain, arity: int, of: Active, M: F32_2D, first: int, last: int
+    out: GatherTarget, c: Columns, r: FeatureWeights, m: Chain, arity: int, of: Active, M: F32_2D, first: int, last: int
 ) -> None:
     """Sum the tables M f32[tokens, width] of the tokens of the attributes first..last. `of` is the result of
     `inverted`; rows of dense weights are in the order of their attributes."""

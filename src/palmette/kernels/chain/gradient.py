@@ -171,7 +171,7 @@ class Expected(NamedTuple):
 
 
 @struct
-class Workspace(NamedTuple):
+class LikelihoodWorkspace(NamedTuple):
     """Arrays for a pass over one sentence."""
 
     T: Trellis
@@ -194,7 +194,7 @@ def _add_states(out: Expected, P: np.ndarray, at: int, n: int, sign: float) -> N
 
 @part
 def _one_pass(
-    T: Trellis, m: Chain, at: int, n: int, sign: float, fast: bool, workspace: Workspace, out: Expected
+    T: Trellis, m: Chain, at: int, n: int, sign: float, fast: bool, workspace: LikelihoodWorkspace, out: Expected
 ) -> float:
     """Add `sign` times the marginals of the trellis to the tables from token `at` on. Returns log Z."""
     if fast:
@@ -209,7 +209,9 @@ def _one_pass(
 
 
 @part
-def _by_logarithms(T: Trellis, m: Chain, at: int, n: int, sign: float, workspace: Workspace, out: Expected) -> float:
+def _by_logarithms(
+    T: Trellis, m: Chain, at: int, n: int, sign: float, workspace: LikelihoodWorkspace, out: Expected
+) -> float:
     """As `_one_pass`, for all orders and scores of any size."""
     w, two, three = workspace.w, workspace.two, workspace.three
     log_z = marginals(T, m, n, w, workspace.P)
@@ -299,13 +301,13 @@ def _wrong(plain: bool, label_of: np.ndarray, known: np.ndarray, allow: np.ndarr
     return wrong
 
 
-def make_likelihood_workspace(m: Chain, x: Data, longest: int) -> Workspace:
+def make_likelihood_workspace(m: Chain, x: Data, longest: int) -> LikelihoodWorkspace:
     """For sentences of up to so many tokens. They go the fast way if edges are the same at all tokens."""
     H, W, T = m.label_of.size, m.bias.size, make_trellis(m, x, longest)
     fast = m.order <= 1 and x.features[1].ptr.size == 0
     P = np.zeros((T.U.shape[0], W))
     two, three = np.zeros((H, W)), np.zeros((H if m.order >= 2 else 0, H, W))
-    return Workspace(T, make_products(T, m, fast), make_sums(T, m, True), P, two, three)
+    return LikelihoodWorkspace(T, make_products(T, m, fast), make_sums(T, m, True), P, two, three)
 
 
 @part
@@ -332,18 +334,19 @@ def _possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
 
 
 @inline
-def goes_fast(workspace: Workspace) -> bool:
+def goes_fast(workspace: LikelihoodWorkspace) -> bool:
     """Whether edges are the same at all tokens and products suffice."""
     return workspace.r.c.size > 0
 
 
 @part
 def sentence_likelihood(
-    T: Trellis, m: Chain, x: Data, s: int, at: int, changed: bool, fast: bool, workspace: Workspace, out: Expected
+    m: Chain, x: Data, s: int, at: int, changed: bool, workspace: LikelihoodWorkspace, out: Expected
 ) -> tuple[float, int]:
     """Add the differences of sentence s to the tables, from token `at` on: (weight * (log Z - log Z under the mask),
     wrong tokens). `changed`: whether weights have changed since the last sentence. -1 wrong tokens: no allowed path
     agrees with the mask, and nothing was added."""
+    T, fast = workspace.T, goes_fast(workspace)
     n = score(T, m, x, s, changed)
     lo, weight = x.offset[s], float(x.weight[s])
     known = x.known[lo : lo + n]
@@ -378,20 +381,19 @@ def add_fast_pairs(m: Chain, r: Scaled, out: Expected) -> None:
 
 @kernel
 def expectations(
-    m: Chain, x: Data, workspace: Workspace, first: int, last: int, start: int, out: Expected
+    m: Chain, x: Data, workspace: LikelihoodWorkspace, first: int, last: int, start: int, out: Expected
 ) -> tuple[float, int, int]:
     """Sentences first..last: (sum of weight * (log Z - log Z under the mask), wrong tokens, sentences without an
     allowed path, which add nothing). Row k of the tables, which must be 0 there, is for token start + k."""
-    T, fast = workspace.T, goes_fast(workspace)
     objective, wrong, infeasible = 0.0, 0, 0
     for s in range(first, last):
-        value, missed = sentence_likelihood(T, m, x, s, x.offset[s] - start, s == first, fast, workspace, out)
+        value, missed = sentence_likelihood(m, x, s, x.offset[s] - start, s == first, workspace, out)
         if missed < 0:
             infeasible += 1
         else:
             objective += value
             wrong += missed
-    if fast and m.order >= 1:
+    if goes_fast(workspace) and m.order >= 1:
         add_fast_pairs(m, workspace.r, out)
     return objective, wrong, infeasible
 

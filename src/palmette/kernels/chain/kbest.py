@@ -97,7 +97,7 @@ class BestSequences(NamedTuple):
     found: I64  # [sentences]  how many a sentence has
 
 
-class Candidates(NamedTuple):
+class PathCandidates(NamedTuple):
     """The sorted list, and scratch space for the choices at one token."""
 
     loss: F64  # [K]
@@ -105,8 +105,8 @@ class Candidates(NamedTuple):
     choice: F64  # [W]
 
 
-def make_candidates(K: int, W: int) -> Candidates:
-    return Candidates(np.empty(K), np.empty(K, np.int64), np.empty(W))
+def make_candidates(K: int, W: int) -> PathCandidates:
+    return PathCandidates(np.empty(K), np.empty(K, np.int64), np.empty(W))
 
 
 @inline
@@ -157,7 +157,7 @@ def _as_before(paths: np.ndarray, k: int, order: int, n: int, j: int) -> bool:
 
 
 @part
-def list_paths(T: Trellis, m: Chain, D: np.ndarray, n: int, r: Candidates, paths: np.ndarray) -> int:
+def list_paths(T: Trellis, m: Chain, D: np.ndarray, n: int, r: PathCandidates, paths: np.ndarray) -> int:
     """Write the best paths to the rows of paths i32[K, at least n] and their losses to r.loss. Returns their number. D
     is filled, and a path is allowed."""
     U, E, S, order, H = T.U, T.E, T.S, m.order, m.label_of.size
@@ -204,7 +204,7 @@ def list_paths(T: Trellis, m: Chain, D: np.ndarray, n: int, r: Candidates, paths
 
 
 @part
-def kbest_astar(T: Trellis, m: Chain, n: int, r: Candidates, paths: np.ndarray, scores: np.ndarray) -> int:
+def kbest_astar(T: Trellis, m: Chain, n: int, r: PathCandidates, paths: np.ndarray, scores: np.ndarray) -> int:
     """Search a scored trellis: write the best paths to paths i32[K, at least n], best first, and their scores to scores
     f64[K]. Returns their number (fewer than K: there are no more; 0: none is allowed)."""
     scores[0] = viterbi(T, m, n, paths[0])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.differences import Differences, entry_of
+from palmette.kernels.chain.differences import DifferenceTable, entry_of
 from palmette.kernels.chain.forms import Active, Chain, LabelContextWeights
 from palmette.kernels.chain.update import WeightedPaths, add_tied_dense
 from palmette.kernels.chain.weights import all_agree, layout_of
@@ -126,7 +126,7 @@ def context_entries(y: Active, lo: int, at: int, K: int, has_ties: bool) -> int:
 
 @part
 def add_context_differences(
-    m: Chain, p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, d: Differences, adaptive: bool
+    m: Chain, p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, d: DifferenceTable, adaptive: bool
 ) -> None:
     """The part of `add_differences` (see differences.py) of templates that read earlier labels. adaptive: keys name the
     rows of weights, which are allocated here (see differences.py)."""

@@ -35,7 +35,7 @@ class Table(NamedTuple):
 
 
 @struct
-class Sums(NamedTuple):
+class ShardSums(NamedTuple):
     """Scratch space to mix a table: zeros between two passes."""
 
     moved: F64_2D  # [rows, width]
@@ -127,7 +127,7 @@ def put_cells(t: Table, base: F32_2D, base_state: F32_2D, cells: I64, own: F32, 
 
 @kernel
 def add_cells(
-    t: Table, s: Sums, cells: I64, own: F32, sums: F64, states: F32, share: float, clock: float
+    t: Table, s: ShardSums, cells: I64, own: F32, sums: F64, states: F32, share: float, clock: float
 ) -> I64:  # fmt: skip
     """Add what one shard has changed to the sums, and to the accumulators of the table, unless sums has size 0.
     Returns the cells that no shard before it has changed."""
@@ -151,7 +151,7 @@ def add_cells(
 
 
 @kernel
-def mix_cells(t: Table, s: Sums, cells: I64, clock: float, averages: bool) -> tuple[F32, F32]:
+def mix_cells(t: Table, s: ShardSums, cells: I64, clock: float, averages: bool) -> tuple[F32, F32]:
     """Move the cells that shards have changed, and set the sums back to zero; their new weights and state. clock: after
     the pass; averages: whether accumulators are kept."""
     w, a, state, slot, used, width = t.w, t.a, t.state, t.slot, t.used, t.w.shape[1]

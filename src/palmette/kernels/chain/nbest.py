@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.exact import Workspace, log_sum_of_labels, make_search_workspace
+from palmette.kernels.chain.exact import ListedPaths, log_sum_of_labels, make_search_workspace
 from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.forward_backward import Sums, edges_into, exp_edges, log_partition, make_sums
-from palmette.kernels.chain.kbest import BestSequences, Candidates, insert_candidate, list_paths, make_candidates
+from palmette.kernels.chain.kbest import BestSequences, PathCandidates, insert_candidate, list_paths, make_candidates
 from palmette.kernels.chain.max_recursion import best_scores
 from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.core.compile import inline, kernel, part
@@ -102,7 +102,9 @@ def _best_with(u: np.ndarray, D: np.ndarray, order: int, j: int, h: int, after: 
 
 
 @part
-def list_labels(T: Trellis, m: Chain, D: np.ndarray, n: int, ends: Ends, r: Candidates, sequences: np.ndarray) -> int:
+def list_labels(
+    T: Trellis, m: Chain, D: np.ndarray, n: int, ends: Ends, r: PathCandidates, sequences: np.ndarray
+) -> int:
     """Write the best label sequences to the rows of sequences i32[K, at least n] and their losses against the best one
     to r.loss. Returns their number. D f64[n, 1 or H, H or more] is filled, and a path is allowed. r.choice is at least
     f64[Y]."""
@@ -151,8 +153,8 @@ class ListWorkspace(NamedTuple):
 
     trellis: Trellis
     sums: Sums
-    search: Workspace
-    candidates: Candidates
+    search: ListedPaths
+    candidates: PathCandidates
     ends: Ends
 
 

@@ -33,7 +33,7 @@ from palmette.kernels.chain.batches import (
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Ngrams, TransitionWeights, longest_of
 from palmette.kernels.chain.gradient import (
     Expected,
-    Workspace,
+    LikelihoodWorkspace,
     add_fast_pairs,
     goes_fast,
     make_likelihood_workspace,
@@ -106,7 +106,7 @@ class OwnSentence(NamedTuple):
     blocks: tuple[I64, I64, I64]  # by arity minus 1: where blocks of seen combinations start in a table
 
 
-class Step(NamedTuple):
+class DescentStep(NamedTuple):
     """How far weights move, and which ones."""
 
     rate: np.float32
@@ -129,7 +129,7 @@ def _make_own(m: Chain, x: Data, examples: np.ndarray) -> OwnSentence:
     return OwnSentence(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.float32), blocks)
 
 
-def make_descent_workspace(m: Chain, x: Data) -> Workspace:
+def make_descent_workspace(m: Chain, x: Data) -> LikelihoodWorkspace:
     """For any sentence of the corpus; of one thread."""
     return make_likelihood_workspace(m, x, longest_of(x))
 
@@ -198,7 +198,7 @@ def _list_own(
 
 @part
 def _descend_rows(
-    r: FeatureWeights, x: Active, lo: int, i: int, M: np.ndarray, own: OwnSentence, n: int, step: Step
+    r: FeatureWeights, x: Active, lo: int, i: int, M: np.ndarray, own: OwnSentence, n: int, step: DescentStep
 ) -> None:
     """Update the n listed rows of the tokens from i on of a sentence that begins at token lo."""
     w, a, squares, ptr, val = r.w, r.a, r.state, x.ptr, x.val
@@ -221,8 +221,9 @@ def _descend_rows(
 
 @part
 def _descend_seen(
-    r: FeatureWeights, m: Chain, place: np.ndarray, x: Active, i: int, g: np.ndarray, decay: np.ndarray, step: Step
-) -> None:
+    r: FeatureWeights, m: Chain, place: np.ndarray, x: Active, i: int, g: np.ndarray, decay: np.ndarray,
+    step: DescentStep,
+) -> None:  # fmt: skip
     """Update blocks of seen combinations; in g a block is runs of `states_per_label` numbers from place[combination]
     on."""
     squares, rate, c, share = r.state, step.rate, step.clock, step.share
@@ -250,7 +251,7 @@ def _descend_seen(
 
 
 @part
-def _descend_transitions(t: TransitionWeights, gradient: np.ndarray, decay: float, step: Step) -> None:
+def _descend_transitions(t: TransitionWeights, gradient: np.ndarray, decay: float, step: DescentStep) -> None:
     """Update transition weights. Where the gradient is zero, as for forbidden pairs, weights stay zero."""
     w, a, squares, g = t.w.reshape(-1), t.a.reshape(-1), t.state.reshape(-1), gradient.reshape(-1)
     rate, c, size, number = step.rate, step.clock, -(-g.size // int(step.share.size)), int(step.share.number)
@@ -276,7 +277,7 @@ def _forget_others(gradient: np.ndarray, learnt: np.ndarray) -> None:
 
 @part
 def _descend_ngrams(
-    g: Ngrams, m: Chain, lo: int, n: int, M: np.ndarray, decay: np.ndarray, place: np.ndarray, step: Step,
+    g: Ngrams, m: Chain, lo: int, n: int, M: np.ndarray, decay: np.ndarray, place: np.ndarray, step: DescentStep,
     own: OwnSentence,
 ) -> None:  # fmt: skip
     """Update the attributes of one arity, token by token."""
@@ -302,7 +303,7 @@ def _descend_sentence(
     """Update all weights of a sentence."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
-    step, bare = Step(np.float32(by.rate / (1.0 + by.fall * clock)), clock, share), np.float32(by.bare_decay)
+    step, bare = DescentStep(np.float32(by.rate / (1.0 + by.fall * clock)), clock, share), np.float32(by.bare_decay)
     M, decay, t = out.tables, by.decay, m.transitions
     for k in range(3):
         _descend_ngrams(ngrams_of(m, x, k + 1), m, lo, n, M[k], decay[k], own.blocks[k], step, own)
@@ -326,12 +327,11 @@ def _descend_batch(
 
 @part
 def _find(
-    own: Workspace, m: Chain, x: Data, s: int, changed: bool, batch: Batch, j: int, out: Expected, by: Descent
+    own: LikelihoodWorkspace, m: Chain, x: Data, s: int, changed: bool, batch: Batch, j: int, out: Expected, by: Descent
 ) -> None:
     """The gradient of a sentence: place j of the batch."""
-    fast = goes_fast(own)
     _clear(out, x.offset[s + 1] - x.offset[s])
-    value, missed = sentence_likelihood(own.T, m, x, s, 0, changed, fast, own, out)
+    value, missed = sentence_likelihood(m, x, s, 0, changed, own, out)
     batch.outcome[j], batch.objective[j], batch.missed[j] = UPDATE, value, missed
     if missed < 0:
         batch.outcome[j], batch.missed[j] = NO_PATH, 0
@@ -340,7 +340,7 @@ def _find(
     for k in range(3):
         if lacks_rows(m.weights[k], x.features[k], x.offset[s], x.offset[s + 1]):
             batch.fresh[j] = 1
-    if fast and m.order >= 1:
+    if goes_fast(own) and m.order >= 1:
         add_fast_pairs(m, own.r, out)
     if m.learns[1] and m.order >= 1:
         _forget_others(out.transitions[1], by.learnt)
@@ -348,7 +348,7 @@ def _find(
 
 @kernel
 def descend(
-    m: Chain, x: Data, workspace: Workspace, gradients: Gradients, batch: Batch, examples: I64, team: Team,
+    m: Chain, x: Data, workspace: LikelihoodWorkspace, gradients: Gradients, batch: Batch, examples: I64, team: Team,
     counts: F64, by: Descent,
 ) -> None:  # fmt: skip
     """Learn from a slice of an epoch, batch by batch, and add to the counts (batches.py); the objective is the sum of

@@ -46,7 +46,7 @@ from palmette.kernels.chain.beam import (
 )
 from palmette.kernels.chain.candidates import Chunks, PathList, augment, drop_candidates, make_path_list
 from palmette.kernels.chain.differences import (
-    Differences,
+    DifferenceTable,
     add_differences,
     apply_differences,
     clear,
@@ -64,7 +64,7 @@ from palmette.kernels.chain.label_context import (
     has_capacity,
 )
 from palmette.kernels.chain.score import score_states
-from palmette.kernels.chain.update import Sums, WeightedPaths, add_weighted_paths, make_sums, nothing_of
+from palmette.kernels.chain.update import PlaceSums, WeightedPaths, add_weighted_paths, make_sums, nothing_of
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.team import (
     FIND,
@@ -109,8 +109,8 @@ class BeamLearningWorkspace(NamedTuple):
     search: BeamWorkspace
     forced: Beam  # forced decoding of gold; not used if states are labels
     paths: PathList
-    sums: Sums
-    table: Differences
+    sums: PlaceSums
+    table: DifferenceTable
 
 
 def make_beam_learning_workspace(w: BeamWeights, d: BeamData, learner: BeamLearner) -> BeamLearningWorkspace:
@@ -158,8 +158,8 @@ def _list_prefixes(
 
 @part
 def _gram(
-    w: BeamWeights, d: BeamData, s: int, at: int, found: int, c: PathList, t: Differences, adaptive: bool
-) -> Differences:
+    w: BeamWeights, d: BeamData, s: int, at: int, found: int, c: PathList, t: DifferenceTable, adaptive: bool
+) -> DifferenceTable:
     """Inner products of the differences of prefixes of `at` tokens; for adaptive rules the table stays filled."""
     m, p, x, y = w.chain, w.contexts, d.data, d.contexts
     lo = x.offset[s]
@@ -178,8 +178,8 @@ def _gram(
 @part
 def _find(
     w: BeamWeights, d: BeamData, own: BeamLearningWorkspace, learner: BeamLearner, example: Example, start: int,
-    batch: Batch, table: Differences,
-) -> tuple[int, Differences]:  # fmt: skip
+    batch: Batch, table: DifferenceTable,
+) -> tuple[int, DifferenceTable]:  # fmt: skip
     """The update of a sentence whose first `start` tokens are done. Returns (the token from which the search goes on:
     its end if it does not; the table, which stays filled for adaptive rules)."""
     s, j, clock = example
@@ -241,7 +241,7 @@ def _weighted(batch: Batch, j: int, clock: float) -> WeightedPaths:
 
 @part
 def _learn(
-    w: BeamWeights, d: BeamData, sums: Sums, examples: np.ndarray, n: int, batch: Batch, clock: float, share: Share
+    w: BeamWeights, d: BeamData, sums: PlaceSums, examples: np.ndarray, n: int, batch: Batch, clock: float, share: Share
 ) -> None:
     """Make the updates of the first n examples, but for weights of label contexts."""
     for j in range(n):

@@ -27,7 +27,7 @@ from palmette.kernels.chain.batches import (
 )
 from palmette.kernels.chain.candidates import Chunks, PathList, gold_path, list_candidates, make_path_list, wrong_labels
 from palmette.kernels.chain.differences import (
-    Differences,
+    DifferenceTable,
     apply_differences,
     clear,
     differences_of,
@@ -37,7 +37,7 @@ from palmette.kernels.chain.differences import (
 )
 from palmette.kernels.chain.forms import Chain, Data, LabelContextWeights, Trellis, make_trellis, no_contexts
 from palmette.kernels.chain.score import score, score_changed_pairs
-from palmette.kernels.chain.update import Sums, WeightedPaths, add_path_difference, add_weighted_paths, make_sums
+from palmette.kernels.chain.update import PlaceSums, WeightedPaths, add_path_difference, add_weighted_paths, make_sums
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.chain.weights import OwnRows
 from palmette.kernels.core.compile import kernel, part
@@ -129,8 +129,8 @@ class PathWorkspace(NamedTuple):
 
     trellis: Trellis
     paths: PathList
-    sums: Sums
-    table: Differences
+    sums: PlaceSums
+    table: DifferenceTable
     contexts: LabelContextWeights  # none: these are for beams
     learnt: Bool_2D  # [H, W]  label pairs whose weights the perceptron learns; of size 0: all
 
@@ -145,9 +145,9 @@ def make_path_workspace(m: Chain, x: Data, rule: Rule, learnt: np.ndarray | None
 
 @part
 def _find(
-    w: PathWorkspace, m: Chain, x: Data, s: int, rule: Rule, chunks: Chunks, c: PathList, table: Differences,
+    w: PathWorkspace, m: Chain, x: Data, s: int, rule: Rule, chunks: Chunks, c: PathList, table: DifferenceTable,
     clock: float,
-) -> tuple[int, int, int, Differences]:  # fmt: skip
+) -> tuple[int, int, int, DifferenceTable]:  # fmt: skip
     """Gold and candidates of a scored sentence, with coefficients: (what was found, candidates, wrong tokens, the
     table). With adaptive rules the table of an update stays filled."""
     numbers, adaptive, lo = c.numbers, rule.spread > 0.0, x.offset[s]
@@ -175,8 +175,8 @@ def _find(
 @part
 def _find_listed(
     w: PathWorkspace, m: Chain, x: Data, example: Example, changed: bool, rule: Rule, chunks: Chunks, batch: Batch,
-    table: Differences,
-) -> Differences:  # fmt: skip
+    table: DifferenceTable,
+) -> DifferenceTable:  # fmt: skip
     """The update of a sentence by its listed paths. Returns the table."""
     s, j, clock = example
     own, coefficient = PathList(batch.paths[j], w.paths.numbers, w.paths.search), w.paths.numbers.coefficient
@@ -211,8 +211,8 @@ def _learn(
 @part
 def _learn_adaptively(
     w: PathWorkspace, m: Chain, x: Data, examples: np.ndarray, batch: Batch, clock: float, rule: Rule,
-    table: Differences,
-) -> Differences:  # fmt: skip
+    table: DifferenceTable,
+) -> DifferenceTable:  # fmt: skip
     """Make the updates of a batch by an adaptive rule, whose steps depend on the updates before. The table of a batch
     of one sentence is filled."""
     for j in range(examples.size):

@@ -198,7 +198,7 @@ SMALL = 1e-5  # margin rules have smaller coefficients if the values of attribut
 MARGIN_RULES = (PA, MIRA, AROW)
 
 
-class Sums(NamedTuple):
+class PlaceSums(NamedTuple):
     """The coefficients of the places of one token."""
 
     place: I64  # [K]
@@ -209,9 +209,9 @@ class Sums(NamedTuple):
     own: OwnRows
 
 
-def make_sums(K: int, rule: Rule, x: Data) -> Sums:
+def make_sums(K: int, rule: Rule, x: Data) -> PlaceSums:
     places, tied_places = np.empty(K, np.int64), np.empty(K, np.int64)
-    return Sums(places, np.empty(K), tied_places, np.empty(K), rule.kind in MARGIN_RULES, make_own_rows(x))
+    return PlaceSums(places, np.empty(K), tied_places, np.empty(K), rule.kind in MARGIN_RULES, make_own_rows(x))
 
 
 class WeightedPaths(NamedTuple):
@@ -231,7 +231,7 @@ def nothing_of(factors: np.ndarray, margins: bool) -> float:
 
 @inline
 def _sum_places(
-    H: int, W: int, arity: int, paths: np.ndarray, factors: np.ndarray, i: int, nothing: float, sums: Sums
+    H: int, W: int, arity: int, paths: np.ndarray, factors: np.ndarray, i: int, nothing: float, sums: PlaceSums
 ) -> int:
     """Find the distinct places of token i whose coefficients do not cancel. Returns their number."""
     place, factor = sums.place, sums.factor
@@ -254,7 +254,7 @@ def _sum_places(
 
 
 @part
-def _sum_labels(q: StateLayout, arity: int, n: int, sums: Sums, nothing: float) -> int:
+def _sum_labels(q: StateLayout, arity: int, n: int, sums: PlaceSums, nothing: float) -> int:
     """Find the combinations of labels of n places whose coefficients do not cancel. Returns their number."""
     place, factor, tied_place, tied = sums.place, sums.factor, sums.tied_place, sums.tied
     found = 0
@@ -275,7 +275,7 @@ def _sum_labels(q: StateLayout, arity: int, n: int, sums: Sums, nothing: float) 
 
 
 @inline
-def _blend_rows(g: Ngrams, i: int, sums: Sums, n: int, c: float, share: Share) -> None:
+def _blend_rows(g: Ngrams, i: int, sums: PlaceSums, n: int, c: float, share: Share) -> None:
     """Update the rows of the attributes of token i. A row is allocated at its first change."""
     w, a, val, place, factor = g.weights.w, g.weights.a, g.features.val, sums.place, sums.factor
     rows, places = sums.own.rows, sums.own.places
@@ -294,7 +294,9 @@ def _blend_rows(g: Ngrams, i: int, sums: Sums, n: int, c: float, share: Share) -
 
 
 @part
-def _blend_seen(g: Ngrams, q: StateLayout, i: int, sums: Sums, n: int, labels: int, c: float, share: Share) -> None:
+def _blend_seen(
+    g: Ngrams, q: StateLayout, i: int, sums: PlaceSums, n: int, labels: int, c: float, share: Share
+) -> None:
     """Update the seen combinations of the attributes of token i."""
     r, arity, ptr, att, val = g.weights, g.arity, g.features.ptr, g.features.att, g.features.val
     place, factor, tied_place, tied = sums.place, sums.factor, sums.tied_place, sums.tied
@@ -316,7 +318,7 @@ def _blend_seen(g: Ngrams, q: StateLayout, i: int, sums: Sums, n: int, labels: i
 
 
 @part
-def _blend_tied_rows(g: Ngrams, q: StateLayout, i: int, sums: Sums, labels: int, c: float, share: Share) -> None:
+def _blend_tied_rows(g: Ngrams, q: StateLayout, i: int, sums: PlaceSums, labels: int, c: float, share: Share) -> None:
     """Apply the tied update to rows, which are allocated by now."""
     r, x = g.weights, g.features
     for k in range(x.ptr[i], x.ptr[i + 1]):
@@ -330,7 +332,7 @@ def _blend_tied_rows(g: Ngrams, q: StateLayout, i: int, sums: Sums, labels: int,
 
 @inline
 def _blend_transitions(
-    w: np.ndarray, a: np.ndarray, q: StateLayout, arity: int, sums: Sums, n: int, labels: int, c: float
+    w: np.ndarray, a: np.ndarray, q: StateLayout, arity: int, sums: PlaceSums, n: int, labels: int, c: float
 ) -> None:
     """Update one row of transition weights, or all of them as one row."""
     place, factor = sums.place, sums.factor
@@ -342,7 +344,7 @@ def _blend_transitions(
 
 
 @part
-def _blend_arity(g: Ngrams, q: StateLayout, lo: int, n: int, by: WeightedPaths, sums: Sums, share: Share) -> None:
+def _blend_arity(g: Ngrams, q: StateLayout, lo: int, n: int, by: WeightedPaths, sums: PlaceSums, share: Share) -> None:
     """The features of one arity, of a sentence of n tokens from lo on."""
     paths, factors, length, c = by
     arity, H, W, has_ties = g.arity, q.H, q.W, q.tied_update > 0.0
@@ -373,7 +375,7 @@ def _blend_arity(g: Ngrams, q: StateLayout, lo: int, n: int, by: WeightedPaths, 
 
 
 @part
-def add_weighted_paths(m: Chain, x: Data, s: int, by: WeightedPaths, sums: Sums, share: Share) -> None:
+def add_weighted_paths(m: Chain, x: Data, s: int, by: WeightedPaths, sums: PlaceSums, share: Share) -> None:
     """Update the weights of this share by paths of sentence s."""
     q, lo = layout_of(m), x.offset[s]
     n = x.offset[s + 1] - lo

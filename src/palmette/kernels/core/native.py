@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import struct
-import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -23,12 +22,29 @@ from palmette.errors import UsageError
 from palmette.kernels.core.types import BOOL, FLOAT, ArrayType, StructType, n_words, signature_hash, signature_of
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_library")
-SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
-ABI = 1  # of the words that kernels take and return; to be raised with every change of build/entry.py or of this module
-INSTRUCTIONS = (
-    "avx", "sse", "ssse", "bmi", "fma", "f16c", "abm", "movbe", "aes", "pclmul", "vaes", "vpclmul", "gfni", "sha",
-    "adx", "amx", "popcnt", "asimd", "sve", "bf16", "i8mm",
-)  # fmt: skip
+ABI = 2  # of the words that kernels take and return; to be raised with every change of build/entry.py or of this module
+
+# Instruction sets as Linux names them: what CPUID is asked (leaf, subleaf), the register (eax, ebx, ecx, edx), the bits
+CPUID: dict[tuple[int, int, int], dict[str, int]] = {
+    (1, 0, 2): {
+        "pclmulqdq": 1, "ssse3": 9, "fma": 12, "sse4_1": 19, "sse4_2": 20, "movbe": 22, "popcnt": 23, "aes": 25,
+        "avx": 28, "f16c": 29,
+    },
+    (7, 0, 1): {
+        "bmi1": 3, "avx2": 5, "bmi2": 8, "avx512f": 16, "avx512dq": 17, "adx": 19, "avx512ifma": 21, "avx512cd": 28,
+        "sha_ni": 29, "avx512bw": 30, "avx512vl": 31,
+    },
+    (7, 0, 2): {
+        "avx512vbmi": 1, "avx512_vbmi2": 6, "gfni": 8, "vaes": 9, "vpclmulqdq": 10, "avx512_vnni": 11,
+        "avx512_bitalg": 12, "avx512_vpopcntdq": 14,
+    },
+    (7, 0, 3): {"avx512_vp2intersect": 8, "amx_bf16": 22, "avx512_fp16": 23, "amx_tile": 24, "amx_int8": 25},
+    (7, 1, 0): {"avx_vnni": 4, "avx512_bf16": 5},
+    (0x80000001, 0, 2): {"abm": 5, "sse4a": 6, "xop": 11, "fma4": 16, "tbm": 21},
+}  # fmt: skip
+OSXSAVE = 27  # of (1, 0, 2): the system tells which registers it keeps
+# Instruction sets are of use if the system keeps their registers: bits of XCR0, by how names begin, the first that fits
+KEPT = {"avx512": 0xE6, "amx": 0x60000, **dict.fromkeys(("avx", "fma", "f16c", "vaes", "vpclmul", "xop"), 0x6)}
 
 
 # --- which library -------------------------------------------------------------------------------------------
@@ -48,15 +64,54 @@ def about() -> dict[str, Any]:
     return found if fits else {}
 
 
+def flags_from(cpuid: Callable[[int, int], tuple[int, ...]], xcr0: Callable[[], int]) -> frozenset[str]:
+    """Instruction sets of an x86-64 processor that the system supports."""
+    largest = cpuid(0, 0)[0]
+    subleaves = cpuid(7, 0)[0] if largest >= 7 else 0
+    kept = xcr0() if cpuid(1, 0)[2] >> OSXSAVE & 1 else 0
+    found = set()
+    for (leaf, subleaf, register), bits in CPUID.items():
+        if (leaf > largest and leaf < 0x80000000) or (leaf == 7 and subleaf > subleaves):
+            continue
+        word = cpuid(leaf, subleaf)[register]
+        found |= {name for name, bit in bits.items() if word >> bit & 1}
+    needs = {name: next((bits for begin, bits in KEPT.items() if name.startswith(begin)), 0) for name in found}
+    return frozenset(name for name in found if needs[name] & kept == needs[name])
+
+
+def library_flags(library: Any) -> frozenset[str]:
+    """Instruction sets of this processor, which a loaded library asks for; none on other processors than x86-64."""
+    if not hasattr(library, "palmette_cpuid"):
+        return frozenset()
+
+    def cpuid(leaf: int, subleaf: int) -> tuple[int, ...]:
+        words = (ctypes.c_uint32 * 4)()
+        library.palmette_cpuid(ctypes.c_uint32(leaf), ctypes.c_uint32(subleaf), words)
+        return tuple(words)
+
+    return flags_from(cpuid, library.palmette_xcr0)
+
+
+@cache
+def _load(name: str) -> tuple[Any, str]:
+    """The library of a level, or None and why it cannot be loaded. Loading runs nothing of it."""
+    file = about()["levels"][name]
+    try:
+        path = os.path.join(FOLDER, file["file"])
+        size = os.path.getsize(path)
+        if size != file["size"]:  # reading beyond the end of a mapped file would kill the process
+            return None, f"{file['file']} has {size} bytes, expected {file['size']}"
+        handle = ctypes.CDLL(path)
+        handle.palmette_release.argtypes, handle.palmette_release.restype = [ctypes.c_void_p], None
+    except (OSError, AttributeError) as error:
+        return None, str(error)
+    return handle, ""
+
+
 @cache
 def processor_flags() -> frozenset[str]:
-    """Instruction sets of this processor, as Linux names them; empty if unknown."""
-    try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-            line = next((line for line in file if line.startswith(("flags", "Features"))), "")
-    except OSError:
-        line = ""
-    return frozenset(flag for flag in line.partition(":")[2].split() if flag.startswith(INSTRUCTIONS))
+    """Instruction sets of this processor. Every library knows how to ask for them, in code for all processors."""
+    return next((library_flags(found) for name in about()["levels"] if (found := _load(name)[0])), frozenset())
 
 
 @cache
@@ -69,6 +124,8 @@ def level() -> str | None:
     for name, file in about()["levels"].items():  # best first
         if flags.issuperset(file["flags"]):
             return str(name)
+    if not any(_load(name)[0] for name in about()["levels"]):  # none could ask the processor: opening tells why
+        return next(iter(about()["levels"]), None)
     return None
 
 
@@ -85,19 +142,8 @@ def is_stale() -> bool:
 @cache
 def _opened() -> tuple[Any, str]:
     """The library, or None and why it cannot be loaded."""
-    if level() is None or is_stale():
-        return None, ""
-    file = about()["levels"][level()]
-    try:
-        path = os.path.join(FOLDER, file["file"])
-        size = os.path.getsize(path)
-        if size != file["size"]:  # reading beyond the end of a mapped file would kill the process
-            return None, f"{file['file']} has {size} bytes, expected {file['size']}"
-        handle = ctypes.CDLL(path)
-        handle.palmette_release.argtypes, handle.palmette_release.restype = [ctypes.c_void_p], None
-    except (OSError, AttributeError) as error:
-        return None, str(error)
-    return handle, ""
+    name = level()
+    return (None, "") if name is None or is_stale() else _load(name)
 
 
 def is_usable() -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, FeatureWeights, TransitionWeights
-from palmette.kernels.chain.mix import Sums, Table, add_cells, changed_rows, mix_cells, put_cells, take_cells
+from palmette.kernels.chain.mix import ShardSums, Table, add_cells, changed_rows, mix_cells, put_cells, take_cells
 from palmette.kernels.core.types import aligned_zeros
 from palmette.options.chain import ChainOptions
 from palmette.options.spelling import named, spelt
@@ -331,7 +331,8 @@ class Mixer:
 
     def __init__(self, chain: Chain) -> None:
         self.sums = [
-            Sums(np.zeros(t.w.shape), np.zeros(t.state.shape), np.zeros(t.w.shape, np.bool_)) for t in tables_of(chain)
+            ShardSums(np.zeros(t.w.shape), np.zeros(t.state.shape), np.zeros(t.w.shape, np.bool_))
+            for t in tables_of(chain)
         ]
 
     def mix(
@@ -353,7 +354,7 @@ class Mixer:
 
 
 def _mixed(
-    table: Table, sums: Sums, cells: np.ndarray, clock: float, averages: bool
+    table: Table, sums: ShardSums, cells: np.ndarray, clock: float, averages: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     own, states = mix_cells(table, sums, cells, clock, averages)
     return own, NO_DOUBLES, states

@@ -20,7 +20,7 @@ import numpy as np
 
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, longest_of, make_trellis
-from palmette.kernels.chain.gather import Columns, Target, fill_rows, gather, inverted
+from palmette.kernels.chain.gather import Columns, GatherTarget, fill_rows, gather, inverted
 from palmette.kernels.chain.gradient import Expected, expectations, local_expectations, make_likelihood_workspace
 from palmette.kernels.core.types import aligned_zeros
 from palmette.structures.chain.weights import ARITIES, Seen
@@ -135,7 +135,7 @@ class ChainObjective:
         found = np.zeros(3)  # value, tokens wrong, sentences without a path
         for block in self.work:
             found += self._expect(block, bare)
-            target = Target(gradient, vector, 2 * self.l2, block is not self.work[0])
+            target = GatherTarget(gradient, vector, 2 * self.l2, block is not self.work[0])
             for arity in ARITIES:
                 self._gather(arity, block, target)
             self.leave(block)
@@ -178,7 +178,7 @@ class ChainObjective:
             return make_trellis(self.unnormalised, self.data, longest)
         return make_likelihood_workspace(self.unnormalised, self.data, longest)
 
-    def _gather(self, arity: int, block: Block, target: Target) -> None:
+    def _gather(self, arity: int, block: Block, target: GatherTarget) -> None:
         """The gradient of attributes: the first block sets it, with the penalty, and the others add to it."""
         of, rows, table = block.attributes[arity - 1], self.chain.weights[arity - 1], self.tables[arity - 1]
         if of is None:

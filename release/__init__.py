@@ -1,0 +1,1 @@
+"""Releases: wheels of every platform from one machine, the source distribution, checksums: `python -m release`."""
