@@ -38,10 +38,8 @@ from palmette.cli import COMMANDS, load_command
 from palmette.errors import PalmetteError, either, for_command_line, on_command_line
 from palmette.estimators.base import FileUse, FitOptions
 from palmette.options import Option, OptionError, Options, argument, named, spelt, variant_options
-from palmette.options.declare import Option, OptionError, Options
-from palmette.options.spelling import ARGUMENTS, argument, named, spelt, variant_options
+from palmette.options.spelling import ARGUMENTS
 from palmette.structures import TagRequest
-from palmette.structures.chain.files import TagRequest
 
 SOURCE = Path(palmette.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
