@@ -21,7 +21,7 @@ import numpy as np
 from palmette.data.analysed import Labelling
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask
-from palmette.display import drawn_by, printed_by
+from palmette.display import drawn, printed_by
 from palmette.errors import DataError
 from palmette.features.readable import TAG, WORD, AttributeWords
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
@@ -90,8 +90,11 @@ class Explanation(NamedTuple):
     def __repr__(self) -> str:
         return f"Explanation({len(self.words)} tokens, difference={self.difference:.4f})"
 
-    __str__ = printed_by("reports.sentence:print_explanation")
-    _repr_html_ = drawn_by("reports.notebook:explained")
+    def __str__(self) -> str:
+        return printed_by("reports.sentence:print_explanation")(self)
+
+    def _repr_html_(self) -> str:
+        return drawn(self, "reports.notebook:explained")
 
 
 def _candidate(one: Labelling, states: list[str] | None) -> dict[str, Any]:
