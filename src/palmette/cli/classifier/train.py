@@ -14,12 +14,13 @@ from palmette.cli.classifier.common import (
     read_labelled,
 )
 from palmette.cli.command import ForceOptions, JsonOptions
+from palmette.cli.common import base_params
 from palmette.cli.output import exit_if_interrupted, report_training
 from palmette.data.text import TextSpec
 from palmette.errors import UsageError
 from palmette.options.declare import option
 from palmette.options.latent import ClassifierOptions
-from palmette.options.training import LIMITS
+from palmette.options.presets import CLASSIFIER_PRESETS, listed
 
 if TYPE_CHECKING:
     from palmette.estimators.classifier import Classifier
@@ -69,6 +70,10 @@ class TrainClassifier(ForceOptions, JsonOptions, LabelledCommand):
     dev_negatives: str | None = option(
         default=None, metavar="FILE", group="data", path="input", help="Negative sentences; goes with --dev-positives."
     )
+    preset: str | None = option(
+        default=None, flag="as", metavar="NAME", group="model", choices=listed(CLASSIFIER_PRESETS),
+        help="Train as published: a name for the settings of a method, which are printed and further flags change.",
+    )  # fmt: skip
     resume: str | None = option(
         default=None, metavar="MODEL", group="training", path="input",
         help="Continue training this model, also with new data and attributes; its options are kept.",
@@ -120,7 +125,7 @@ class TrainClassifier(ForceOptions, JsonOptions, LabelledCommand):
         if old is not None and fixed:
             flags = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
             raise UsageError(f"{flags}: --resume continues with the features, views and classes of the model")
-        before = {} if old is None else old.get_params(deep=False) | dict.fromkeys(LIMITS)
+        before = base_params(ClassifierOptions, self.preset, CLASSIFIER_PRESETS, old, self.quiet or self.json)
         return Classifier(**self.params(ClassifierOptions, before))
 
     def _classes(self, sources: Sources, train: LabelledSentences) -> tuple[str, str]:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, ForceOptions, JsonOptions
-from palmette.cli.common import text_spec
+from palmette.cli.common import base_params, text_spec
 from palmette.cli.compaction import MOST_LOSS
 from palmette.cli.output import exit_if_interrupted, report_training
 from palmette.cli.parser.common import taggers_of
@@ -16,7 +16,7 @@ from palmette.data.formats.spec import names_from_text
 from palmette.data.text import TextSpec
 from palmette.errors import UsageError
 from palmette.options.declare import option
-from palmette.options.training import LIMITS
+from palmette.options.presets import PARSER_PRESETS, listed
 from palmette.options.tree import ParserOptions
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ class TrainParser(ForceOptions, JsonOptions, Command):
         path="input",
         help="Development treebank: the pass with the best LAS on it is kept.",
     )
+    preset: str | None = option(
+        default=None, flag="as", metavar="NAME", group="model", choices=listed(PARSER_PRESETS),
+        help="Train as published: a name for the settings of a method, which are printed and further flags change.",
+    )  # fmt: skip
     resume: str | None = option(
         default=None, metavar="MODEL", group="training", path="input",
         help="Continue training this model, also with new data and relations; its options are kept.",
@@ -98,7 +102,7 @@ class TrainParser(ForceOptions, JsonOptions, Command):
         stop_on_sigterm()
         begun = time.perf_counter()
         old = Parser.load(self.resume) if self.resume else None
-        before = {} if old is None else old.get_params(deep=False) | dict.fromkeys(LIMITS)
+        before = base_params(ParserOptions, self.preset, PARSER_PRESETS, old, self.quiet or self.json)
         parser = Parser(**self.params(ParserOptions, before))
         settings = parser._settings()
         spec = text_spec(self)
