@@ -72,10 +72,11 @@ def cost_of(cell: Cell) -> float | None:
     return None
 
 
-# Where docs/studies/claims.md lists the claims that a study is about
-CLAIMS = dict.fromkeys(("synthetic", "np_latent", "bio_latent", "likelihood", "latent_gain"), "sun-et-al-2009")
-CLAIMS |= dict.fromkeys(("collins", "inexact", "parsing"), "huang-2013")
-CLAIMS |= dict.fromkeys(("grammaticality", "chunk_views"), "clifton-whitney-and-sarkar-2013") | {"probperc": "sun-n-d"}
+# Studies of published results
+PUBLISHED = (
+    "synthetic", "np_latent", "bio_latent", "likelihood", "latent_gain", "collins", "inexact", "parsing",
+    "grammaticality", "chunk_views", "probperc",
+)  # fmt: skip
 # Options in records of earlier runs -> their names now
 RENAMED = {"candidates": "nbest", "share": "tied_update"}
 _Made = TypeVar("_Made", bound=Estimator)
@@ -169,11 +170,11 @@ class Record:
             f"Made by `{self.about['command']}` on {self.about['date']}, seeds {seeds} (fixed in advance);\n"
             "figures are the mean over them and their standard deviation."
         )
-        return f"{text} {self.decides()}" if self.name in CLAIMS else text
+        return f"{text} {self.decides()}" if self.name in PUBLISHED else text
 
     def decides(self) -> str:
-        """A link to the claims that the study is about."""
-        return f"Which published claims this decides:\n[claims](claims.md#{CLAIMS[self.name]})."
+        """A link to what the study decides."""
+        return "Which published results\nhold: [findings](findings.md)."
 
 
 def _first(cells: Sequence[Cell], what: Cell) -> Cell | None:
