@@ -282,7 +282,7 @@ def page() -> str:
         "# Which published results hold",
         "Made by `python -m studies findings` from the records of the studies and benchmarks. Methods are in "
         "[from the papers to the code](../papers.md); each of them has a slow twin in the tests. Below are the "
-        "theorems, and findings of the experiments, on other data than the papers' where the record says so. All "
+        "theorems and the findings of the experiments, on public corpora where those of the papers are not. All "
         f"{len(rows())} single claims with every comparison, p-value and power are data: [{DATA}.json]({DATA}.json) "
         f"({_counted()}).",
         "## Methods and theorems",

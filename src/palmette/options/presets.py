@@ -160,7 +160,7 @@ TAGGER_PRESETS: dict[str, Preset] = {
     ),
     "collins2002": Preset(
         "averaged structured perceptron", COLLINS2002, {**_PERCEPTRON, **_UNCONSTRAINED},
-        open="features, order, cut-off (--min-count) and passes; --estimator last is the variant without averaging",
+        open="features, order, cut-off and passes; last weights are the variant without averaging",
         differs=_ORDER,
     ),
     **{f"huang2012-{update}": _inexact(update, place) for update, place in UPDATES.items()},
@@ -189,7 +189,7 @@ def _views(combine: str, method: str) -> Preset:
     return Preset(
         f"online learner with five views, {method}", CLIFTON2013,
         {**_ONLINE, "views": ("all", "table 1"), "combine": (combine, f"section {_SECTIONS[combine]}")},
-        open="the start (--init MODEL for weights of a chunker)", differs=_CLIFTON_DIFFERS,
+        open="the start, at zero or from a chunker", differs=_CLIFTON_DIFFERS,
     )  # fmt: skip
 
 
@@ -201,7 +201,7 @@ _CLIFTON_DIFFERS = (
 CLASSIFIER_PRESETS: dict[str, Preset] = {
     "clifton2013": Preset(
         "online learner with one view", CLIFTON2013, {**_ONLINE, **_ONE_VIEW},
-        open="the start (--init MODEL for weights of a chunker)", differs=_CLIFTON_DIFFERS,
+        open="the start, at zero or from a chunker", differs=_CLIFTON_DIFFERS,
     ),
     "clifton2013-add": _views("add", "added"),
     "clifton2013-vote": _views("vote", "majority vote"),
@@ -209,7 +209,7 @@ CLASSIFIER_PRESETS: dict[str, Preset] = {
     "clifton2013-lclr": Preset(
         "LCLR (Chang et al. 2010)", CLIFTON2013,
         {"learner": ("lclr", "section 4.2"), "pa_type": ("PA", "section 4.2: trained by PA"), **_CLIFTON, **_ONE_VIEW},
-        open="the start (--init MODEL for weights of a chunker) and the limits --inner-rounds and --inner-passes",
+        open="the start, at zero or from a chunker, and the limits of the inner loops",
     ),
     "clifton2013-lclr-variant": Preset(
         "LCLR without inference in the inner loop", CLIFTON2013,
@@ -217,7 +217,7 @@ CLASSIFIER_PRESETS: dict[str, Preset] = {
             "learner": ("lclr-variant", "section 4.2, algorithm 5"), "pa_type": ("PA", "algorithm 5, line 10"),
             **_CLIFTON, **_ONE_VIEW,
         },
-        open="the start (--init MODEL for weights of a chunker) and the limit --inner-passes",
+        open="the start, at zero or from a chunker, and the limit of the inner loop",
     ),
 }  # fmt: skip
 # By the name of the estimator
