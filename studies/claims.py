@@ -47,13 +47,14 @@ class Row(NamedTuple):
     def data(self) -> dict[str, Any]:
         """All that there is, as plain data."""
         claim = self.judged.claim
+        pooled = {rival: _rounded(answer.p) for rival, answer in self.judged.pooled.items()}
         found: dict[str, Any] = {
             "number": self.number, "paper": self.paper.title, "section": self.section, "claim": claim.claim,
             "published": claim.published, "verdict": self.judged.verdict, "note": claim.note,
-            "shortcut": claim.shortcut, "pooled p": _rounded(self.judged.p),
+            "shortcut": claim.shortcut, "pooled": pooled,
             "comparisons": [_data(outcome) for outcome in self.judged.outcomes],
         }  # fmt: skip
-        return {name: value for name, value in found.items() if value not in ("", None)}
+        return {name: value for name, value in found.items() if value not in ("", None, {})}
 
 
 def _data(outcome: Outcome) -> dict[str, Any]:

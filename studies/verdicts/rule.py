@@ -206,12 +206,19 @@ class Claim(NamedTuple):
     obstacle: bool = False
 
 
+class Answer(NamedTuple):
+    """What the pooled tasks say of a claim about one rival."""
+
+    verdict: str
+    p: float | None
+
+
 class Judged(NamedTuple):
-    """A claim with its verdict. p: of the pooled parts, the largest of all rivals."""
+    """A claim with its verdict, and the answers of pooled tasks by rival."""
 
     claim: Claim
     verdict: str
-    p: float | None = None
+    pooled: dict[str, Answer]
 
     @property
     def outcomes(self) -> list[Outcome]:
@@ -220,23 +227,18 @@ class Judged(NamedTuple):
 
 def judged(claim: Claim) -> Judged:
     """The verdict of a claim: of all parts, or of all rivals over the pooled tasks."""
-    p: float | None = None
-    if claim.pooled:
-        answers = [pooled([part for part in claim.parts if part.rival == rival])
-                   for rival in dict.fromkeys(part.rival for part in claim.parts)]  # fmt: skip
-        found = {verdict for verdict, _ in answers}
-        p = max((own for _, own in answers if own is not None), default=None)
-    else:
-        found = {outcome.verdict for outcome in Judged(claim, "").outcomes}
+    rivals = dict.fromkeys(part.rival for part in claim.parts) if claim.pooled else {}
+    answers = {rival: pooled([part for part in claim.parts if part.rival == rival]) for rival in rivals}
+    found = {answer.verdict for answer in answers.values()} or {part.outcome.verdict for part in claim.parts}
     verdict = next((v for v in (NO, OPEN, MISSING, YES) if v in found), TASTE)
     if claim.shortcut and verdict in (NO, OPEN):
         verdict = SHORT
     if claim.obstacle and verdict == NO:
         verdict = BETTER
-    return Judged(claim, verdict, p)
+    return Judged(claim, verdict, answers)
 
 
-def pooled(parts: Sequence[Part]) -> tuple[str, float | None]:
+def pooled(parts: Sequence[Part]) -> Answer:
     """Verdict and p of Stouffer's sum of the signed z-values of comparisons. Those on one corpus are averaged first, as
     if they were one measurement."""
     by_corpus: dict[str, list[float]] = {}
@@ -246,8 +248,8 @@ def pooled(parts: Sequence[Part]) -> tuple[str, float | None]:
             z = normal_quantile(1 - max(p, 1e-9) / 2)
             by_corpus.setdefault(part.corpus, []).append(z if difference > 0 else -z)
     if not by_corpus:
-        return MISSING, None
+        return Answer(MISSING, None)
     means = [statistics.mean(values) for values in by_corpus.values()]
     total = sum(means) / len(means) ** 0.5
     p = 2 * (1 - normal_below(abs(total)))
-    return (OPEN if p >= LEVEL else YES if total > 0 else NO), p
+    return Answer(OPEN if p >= LEVEL else YES if total > 0 else NO, p)
