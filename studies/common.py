@@ -19,6 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
+from palmette.errors import counted
 from palmette.estimators.base import Estimator
 from palmette.options.spelling import assemble
 from palmette.reports.chart_svg import Chart, chart_svg
@@ -274,8 +275,8 @@ def _run_some(record: Record, run: Callable[[Record], None]) -> None:
     stopped = _stopped(work)
     (DOCS / f"{record.name}-quick.md").write_text(quick_page(record), encoding="utf-8")
     print(quick_page(record))
-    told = "stopped" if stopped else "no such cell is left" if record.budget.rows else "the others need more time"
-    print(f"{len(record.again)} figures were run again; {told}", file=sys.stderr)
+    told = "stopped" if stopped else "the row is complete" if record.budget.rows else "the others need more time"
+    print(f"{counted(len(record.again), 'figure')} run again; {told}", file=sys.stderr)
     if stopped:
         sys.stdout.flush()
         os._exit(130)  # the thread is in the middle of a training

@@ -136,7 +136,11 @@ def headlines(study: str) -> list[Mapping[str, Any]]:
 def _cost(row: Row, seed: int | None) -> float | None:
     """Seconds that the record says; if it has none for this cell, from passes of the search with the same settings."""
     cells = row.cells(seed) or row.cells()
-    costs = [cost for cell in cells if (cost := cost_of(cell)) is not None]
+    # a cell without a seed has the scores of all of them, and the time of one
+    costs = [
+        cost * (len(cell.get("scores", [0])) if "seed" not in cell else 1)
+        for cell in cells if (cost := cost_of(cell)) is not None
+    ]  # fmt: skip
     if costs:
         return statistics.median(costs)
     alike = ("states", "share", "split_after", "estimator")

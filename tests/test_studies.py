@@ -177,7 +177,7 @@ def test_a_quick_run_that_is_stopped_prints_the_headlines_that_it_has(tmp_path: 
     told, errors = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "| method perceptron, p 0.9, seed 1, length 20, states None | accuracy |" in told
-    assert "figures were run again; stopped" in errors
+    assert "run again; stopped" in errors
 
 
 def test_rows_that_do_not_exist_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
