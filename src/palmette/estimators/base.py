@@ -121,6 +121,14 @@ class Estimator(Options):
             input_tags=InputTags(one_d_array=True, two_d_array=False, string=True, dict=True),
         )  # fmt: skip
 
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """An estimator with the settings of a published method, as `--as` has them: `Tagger.preset("sun2009")`.
+        Changes have the names of flags, such as `latent=2`, `nbest=10` or `passes=80`."""
+        from palmette.options.presets import parameters, preset_of
+
+        return cls(**parameters(cls, preset_of(cls, name), changes))
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with `deep` also those of a learner, search or state space, as `learner__nbest`."""
         found = self._values()

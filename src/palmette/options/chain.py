@@ -95,7 +95,8 @@ class Latent(SeveralStates):
     states: int | dict = option(
         default=2, kw_only=False, flag="latent", selects=True, parse=parse_latent, check=_check_latent,
         metavar="N|LABEL=N,...",
-        help="Hidden states behind every label, such as 3, or behind some: B-NP=2,I-NP=5.",
+        help="Hidden states behind every label, such as 3, or behind some: B-NP=2,I-NP=5 (the latent perceptron, or "
+        "with the learner dplvm a latent CRF).",
     )  # fmt: skip
     init: str = option(
         default="bare", help="Which weights of a latent model start at random; the others start at zero.",
