@@ -49,7 +49,10 @@ class TrainPipeline(ForceOptions, JsonOptions, Command):
     an error in one component keep the components that are finished."""
 
     owners = (PipelineOptions, TextSpec)
-    common = ("output", "dev", "components", "jackknife", "beam", "full", "passes", "seed", "threads", "json", "quiet")
+    common = (
+        "output", "dev", "components", "entities", "entities-dev", "lexicons", "jackknife", "beam", "full", "seed",
+        "threads", "json", "quiet",
+    )  # fmt: skip
 
     data: str = option(
         argument=True, path="input", help="The treebank, CoNLL-U with `# text`; `-` is standard input, gzip is fine."
@@ -58,6 +61,15 @@ class TrainPipeline(ForceOptions, JsonOptions, Command):
     dev: str | None = option(
         default=None, metavar="FILE", path="input",
         help="Development treebank: it chooses passes and how small the models are made, and is scored at the end.",
+    )  # fmt: skip
+    entities: list | None = option(
+        default=None, repeat=True, metavar="FILE", path="input",
+       help="Sentences with entities to learn from: columns of words and labels, CoNLL-U, annotators' files. A file "
+        "that is given twice counts twice.",
+    )  # fmt: skip
+    entities_dev: str | None = option(
+        default=None, metavar="FILE", path="input",
+       help="Sentences with entities to score them, and to make the model small.",
     )  # fmt: skip
     skip_bad: bool = option(
         default=False, group="data",
@@ -78,8 +90,8 @@ class TrainPipeline(ForceOptions, JsonOptions, Command):
         try:
             with details_muted(), PipelineDisplay(self.quiet or self.json) as display:
                 pipeline.fit_file(
-                    self.data, self.dev, skip_bad=self.skip_bad, spec=text_spec(self), threads=self.threads,
-                    progress=display,
+                    self.data, self.dev, entities=self.entities or (), entities_dev=self.entities_dev, 
+                    skip_bad=self.skip_bad, spec=text_spec(self), threads=self.threads, progress=display,
                 )  # fmt: skip
         finally:
             if hasattr(pipeline, "model_"):  # also if a component failed: those that are finished are kept
@@ -141,8 +153,8 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
     to: str = option(default="conllu", choices=OUTPUTS, group="output", help="What is written.")
     components: tuple | None = option(
         default=None, metavar="NAME,...", parse=components_from_text, check=check_components,
-        help="What runs, of tok, tag, lemma and parse (default: all that the pipeline has). Of CoNLL-U the fields of "
-        "the others stay as they are.",
+        help="What runs, of tok, tag, lemma, parse and entities (default: all that the pipeline has). Of CoNLL-U the "
+        "fields of the others stay as they are.",
     )  # fmt: skip
     text: str | None = option(default=None, help="A text to run instead of a file.")
     draw: bool = option(
@@ -272,7 +284,7 @@ class ExtractComponent(ForceOptions, Command):
     model: str = option(argument=True, path="input", help="The model file of a pipeline.")
     what: str = option(
         argument=True, metavar="NAME,...",
-        help="parse or upos; or some of tok, tag, lemma and parse, separated by commas.",
+        help="parse or upos; or some of tok, tag, lemma, parse and entities, separated by commas.",
     )  # fmt: skip
     output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
 
@@ -297,7 +309,7 @@ class ReplaceComponent(ForceOptions, Command):
     model: str = option(argument=True, path="input", help="The model file of a pipeline.")
     models: list = option(
         argument=True, repeat=True, metavar="NAME=MODEL", path="input",
-        help="What is put in: parse=MODEL or upos=MODEL; or tok, tag, lemma or parse of another pipeline.",
+        help="What is put in: parse=MODEL or upos=MODEL; or any component of another pipeline.",
     )  # fmt: skip
     output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
 

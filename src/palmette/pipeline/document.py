@@ -20,7 +20,7 @@ import numpy as np
 from palmette.data.corpus import Column, Corpus
 from palmette.data.treebank import Treebank
 from palmette.errors import DataError, counted
-from palmette.pipeline.output import conllu_bytes, features, plain_sentences
+from palmette.pipeline.output import conllu_bytes, entity_spans, features, plain_sentences
 from palmette.pipeline.split_text import BETWEEN_PARAGRAPHS, SplitText, empty_split
 
 
@@ -48,6 +48,11 @@ class Document:
     def words(self) -> list[Word]:
         """The words of all sentences."""
         return [word for sentence in self.sentences for word in sentence.words]
+
+    @property
+    def entities(self) -> list[Entity]:
+        """The named entities of all sentences."""
+        return [entity for sentence in self.sentences for entity in sentence.entities]
 
     def to_conllu(self) -> str:
         """The document as CoNLL-U, with `# text`, multi-word tokens and the white space between tokens."""
@@ -106,6 +111,14 @@ class Sentence:
         first, last = (int(marks[t]) for t in self._tokens)
         return [Word(self, i, i - first + 1) for i in range(first, last)]
 
+    @cached_property
+    def entities(self) -> list[Entity]:
+        """The named entities; none if the pipeline does not find them."""
+        marks = self.document.split.first_word
+        lo, hi = (int(marks[t]) for t in self._tokens)
+        found = entity_spans(self.document.treebank, lo, hi)
+        return [Entity(self, span.type, span.start, span.end) for span in found]
+
     @property
     def start(self) -> int:
         return int(self.document.split.start[self._tokens[0]])
@@ -141,6 +154,37 @@ class Sentence:
 
     def __repr__(self) -> str:
         return f"Sentence({self.text!r})"
+
+
+class Entity:
+    """A named entity: some words of a sentence with a label, such as PER."""
+
+    def __init__(self, sentence: Sentence, label: str, first: int, last: int) -> None:
+        self.sentence = sentence
+        self.label = label
+        self._bounds = first, last  # words of the sentence, from 0; the one after the last
+
+    @property
+    def words(self) -> list[Word]:
+        first, last = self._bounds
+        return self.sentence.words[first:last]
+
+    @property
+    def start(self) -> int:
+        """Its first character in the document's text."""
+        return self.words[0].start
+
+    @property
+    def end(self) -> int:
+        """The character after its last one."""
+        return self.words[-1].end
+
+    @property
+    def text(self) -> str:
+        return self.sentence.document.text[self.start : self.end]
+
+    def __repr__(self) -> str:
+        return f"Entity({self.text!r}, {self.label!r}, {self.start}, {self.end})"
 
 
 class Token:
@@ -197,6 +241,9 @@ class Word:
     @property
     def form(self) -> str:
         return self._cell("form")
+
+    text = form
+    """The form, by the name that tokens and sentences have for theirs."""
 
     @property
     def lemma(self) -> str:
@@ -322,7 +369,8 @@ def _part(
     split = split if split.n_tokens else empty_split(text)
     columns = [_cells(column, word) for column in found.corpus.columns]
     corpus = Corpus(split.offset, columns, source=found.corpus.source)
-    return split, Treebank(corpus, found.heads[word], _cells(found.relations, word))
+    entities = None if found.entities is None else _cells(found.entities, word)
+    return split, Treebank(corpus, found.heads[word], _cells(found.relations, word), entities)
 
 
 def _cells(column: Column, which: slice) -> Column:

@@ -10,7 +10,8 @@ The command line is built on this class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from palmette.data.files import FilePath, shown
@@ -44,26 +45,41 @@ class Pipeline(PipelineOptions, Estimator):
         treebank: Treebank,
         dev: Treebank | None = None,
         *,
+        entities: Treebank | None = None,
+        entities_dev: Treebank | None = None,
         threads: int = 2,
         progress: StageReport | None = None,
     ) -> Pipeline:
         """Learn from a treebank (`read_treebank`), with its `# text` if it has one. dev: a treebank that chooses among
-        passes, and tells how much can be left out of the models. threads: components that learn at the same time. If a
+        passes, and tells how much can be left out of the models. entities: sentences with entities, in addition to
+        those of the treebank; entities_dev: the same to score them and make their model small. threads: components that
+        learn at the same time. If a
         component fails, its error is raised when the others have ended, and the pipeline keeps them (`components_`)."""
         from palmette.pipeline.train import train_pipeline
 
         self._check_values()
-        self.model_, self.outcome_ = train_pipeline(treebank, dev, self, threads=threads, report=progress)
+        self.model_, self.outcome_ = train_pipeline(
+            treebank, dev, self, entities=entities, entities_dev=entities_dev, threads=threads, report=progress
+        )
         for error in self.outcome_.errors.values():
             raise error
         return self
 
     def fit_file(
-        self, path: FilePath, dev: FilePath | None = None, *, skip_bad: bool = False, spec: TextSpec = PLAIN,
-        **options: Any,
+        self, path: FilePath, dev: FilePath | None = None, *, entities: Sequence[FilePath] = (),
+        entities_dev: FilePath | None = None, skip_bad: bool = False, spec: TextSpec = PLAIN, **options: Any,
     ) -> Pipeline:  # fmt: skip
-        """Learn from a CoNLL-U file; `options` as for `fit`. skip_bad: leave out sentences that are not trees."""
+        """Learn from a CoNLL-U file; `options` as for `fit`. entities: files with entities (columns of words and
+        labels, CoNLL-U, annotators' files); a file that is given twice counts twice. skip_bad: leave out sentences that
+        are not trees."""
         self._check_values()
+        if entities or entities_dev is not None:
+            from palmette.pipeline.entities import read_entities
+
+            if isinstance(entities, (str, os.PathLike)):
+                entities = [entities]
+            options["entities"] = read_entities(entities, spec) if entities else None
+            options["entities_dev"] = None if entities_dev is None else read_entities([entities_dev], spec)
         trees = "parse" in self.components
         files = [path] if dev is None else [path, dev]
         try:
@@ -108,7 +124,7 @@ class Pipeline(PipelineOptions, Estimator):
         threads: int = 1,
     ) -> Treebank:
         """Annotate sentences whose words are known: a Treebank, or sentences of words. `components`: some of tag,
-        lemma and parse; what the others would write stays as it is."""
+        lemma, parse and entities; what the others would write stays as it is."""
         if isinstance(sentences, str):
             raise DataError(
                 "a list of sentences is expected, and this is a string", hint="call the pipeline: nlp(text)"
@@ -172,7 +188,7 @@ class Pipeline(PipelineOptions, Estimator):
         return cast(PipelineModel, self._fitted()).names
 
     def component(self, name: str) -> Any:
-        """A component: tok, tag, lemma or parse."""
+        """A component: tok, tag, lemma, parse or entities."""
         return self._fitted().component(name)
 
 
