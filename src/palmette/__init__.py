@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from palmette.estimators.tagger import Tagger
     from palmette.lab.hmm import HMM
     from palmette.lab.lm.language_model import LanguageModel
+    from palmette.models import load
     from palmette.options.chain import LabelHistory, Latent, Plain
     from palmette.options.learners import *  # noqa: F403
     from palmette.options.search import Beam, Viterbi
@@ -53,6 +54,7 @@ _MODULES = {
     "estimators.pick": ("pick", "pick_file"),
     "estimators.retag": ("jackknife",),
     "estimators.tagger": ("Tagger",),
+    "models": ("load",),
     "options.chain": ("LabelHistory", "Latent", "Plain"),
     "options.search": ("Beam", "Viterbi"),
     "pipeline.pipeline": ("Pipeline",),

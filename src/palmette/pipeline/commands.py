@@ -144,8 +144,9 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
 
     model: str = option(argument=True, path="input", help="The model file of a pipeline.")
     data: str = option(
-        default="-", argument=True, path="input", help="What to read; `-` is standard input, gzip is fine."
-    )
+        default="-", argument=True, path="input",
+        help="What to read; `-` is standard input, gzip is fine. What is no file and has a blank is a text to run.",
+    )  # fmt: skip
     output: str = option(
         default="-", short="o", metavar="FILE", path="output", help="Where to write; `-` is standard output."
     )
@@ -163,6 +164,8 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
     )  # fmt: skip
 
     def run(self) -> None:
+        if self.text is None and " " in self.data and not os.path.exists(self.data):
+            self.text, self.data = self.data, "-"
         self._check()
         from palmette.pipeline.pipeline import Pipeline
         from palmette.pipeline.run import make_job, run_file

@@ -24,7 +24,7 @@ from palmette.data.convert import convert_labels
 from palmette.data.files import FilePath
 from palmette.data.labels import schemes
 from palmette.data.tree_checks import UNKNOWN
-from palmette.data.treebank import NOTHING
+from palmette.data.treebank import NOTHING, OUTSIDE
 from palmette.errors import DataError, UsageError, counted
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def _fields(token: Token) -> dict[str, str]:
 
 
 def spacy_doc(document: Document, vocab: Vocab) -> Doc:
-    """The document with sentences, tags, features, lemmas and trees, as far as it has them."""
+    """The document with sentences, tags, features, lemmas, trees and entities, as far as it has them."""
     split = document.split
     words, spaces, places = _spacy_tokens(split.tokens(), split.between())
     chosen = _chosen_words(document)
@@ -274,6 +274,8 @@ def spacy_doc(document: Document, vocab: Vocab) -> Doc:
         "morphs": _spread(document, "feats", chosen, places, len(words)),
         "lemmas": _spread(document, "lemma", chosen, places, len(words)),
     }
+    if document.treebank.entities is not None:
+        fields["ents"] = _entity_tags(document, places, len(words))
     if split.n_tokens and (document.treebank.heads != UNKNOWN).all():
         fields |= _spacy_trees(document, chosen, places, len(words))
     else:
@@ -282,6 +284,16 @@ def spacy_doc(document: Document, vocab: Vocab) -> Doc:
         starts[:1] = 1
         fields["sent_starts"] = starts.tolist()
     return Doc(vocab, words=words, spaces=spaces, **fields)
+
+
+def _entity_tags(document: Document, places: np.ndarray, n: int) -> list[str]:
+    """The label of each of spaCy's tokens, in IOB2. White space inside of an entity belongs to it."""
+    tags = [OUTSIDE] * n
+    for entity in document.entities:
+        first, last = (int(places[document.token_of[word.index]]) for word in (entity.words[0], entity.words[-1]))
+        if tags[first] == OUTSIDE:  # two entities in a multi-word token: the first one stays
+            tags[first : last + 1] = [f"B-{entity.label}", *[f"I-{entity.label}"] * (last - first)]
+    return tags
 
 
 def _spacy_tokens(tokens: list[str], between: list[str]) -> tuple[list[str], list[bool], np.ndarray]:
