@@ -183,3 +183,22 @@ def test_lexicons_are_stored_in_the_component(tmp_path: Path, data: Path) -> Non
     again = Entities.from_parts(arrays, meta, "parts")
     assert again.model_.encoder is not None
     assert "Zoe" in again.model_.encoder.resources.lexicons["name"].classes
+
+
+def test_sentences_show_entities_and_trees(nlp: Pipeline) -> None:
+    doc = nlp("Ann Lee met Bob.")
+    sentence = doc.sentences[0]
+    drawn = str(sentence).splitlines()
+    assert drawn[-1] == "PER Ann Lee, PER Bob"
+    assert [line.split()[1] for line in drawn[:-1]] == [word.form for word in sentence.words]
+    shown = doc._repr_html_()
+    assert shown.count("<mark") == 2
+    assert "<svg" in shown
+    assert "<svg" in sentence._repr_html_()
+    assert doc.words[3].lemma in doc.words[3]._repr_html_()
+
+
+def test_a_trained_pipeline_says_what_it_has(nlp: Pipeline) -> None:
+    assert repr(nlp) == "<Pipeline: tok, tag, lemma, parse, entities>"
+    assert repr(Pipeline(passes=2)) == "Pipeline(passes=2)"
+    assert "entities" in nlp._repr_html_()

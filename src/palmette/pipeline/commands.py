@@ -222,8 +222,19 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
         drawings = []
         for number in chosen_sentences(self.sentences, len(places)):
             part, s = places[number]
-            drawings.append((f"sentence {number + 1}", tree_of(part.treebank, s), None))
+            drawings.append((_title(part, s, number), tree_of(part.treebank, s), None))
         show_trees(drawings, self.svg, self.draw)
+
+
+def _title(part: Annotated, s: int, number: int) -> str:
+    """What stands above the drawing of a sentence: its number and its entities."""
+    from palmette.pipeline.output import entity_spans
+
+    bank = part.treebank
+    lo, hi = int(bank.offset[s]), int(bank.offset[s + 1])
+    forms = bank.forms.cells()[lo:hi] if bank.entities is not None else []
+    found = [f"{span.type} {' '.join(forms[span.start : span.end])}" for span in entity_spans(bank, lo, hi)]
+    return f"sentence {number + 1}" + (f"   {', '.join(found)}" if found else "")
 
 
 # `palmette pipeline eval`: a pipeline against a gold treebank, by the metrics of the CoNLL 2018 shared task.

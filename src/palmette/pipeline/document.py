@@ -19,6 +19,7 @@ import numpy as np
 
 from palmette.data.corpus import Column, Corpus
 from palmette.data.treebank import Treebank
+from palmette.display import drawn, drawn_by
 from palmette.errors import DataError, counted
 from palmette.pipeline.output import conllu_bytes, entity_spans, features, plain_sentences
 from palmette.pipeline.split_text import BETWEEN_PARAGRAPHS, SplitText, empty_split
@@ -26,6 +27,8 @@ from palmette.pipeline.split_text import BETWEEN_PARAGRAPHS, SplitText, empty_sp
 
 class Document:
     """An annotated text."""
+
+    _repr_html_ = drawn_by("pipeline.notebook:document_html")
 
     def __init__(self, split: SplitText, treebank: Treebank) -> None:
         self.split = split
@@ -87,7 +90,9 @@ class Document:
 
 
 class Sentence:
-    """A sentence of a document."""
+    """A sentence of a document. `print` draws its tree."""
+
+    _repr_html_ = drawn_by("pipeline.notebook:sentence_html")
 
     def __init__(self, document: Document, index: int) -> None:
         self.document = document
@@ -154,6 +159,9 @@ class Sentence:
 
     def __repr__(self) -> str:
         return f"Sentence({self.text!r})"
+
+    def __str__(self) -> str:
+        return drawn(self, "pipeline.notebook:sentence_text")
 
 
 class Entity:
@@ -229,6 +237,8 @@ class Token:
 
 class Word:
     """A word with its annotations."""
+
+    _repr_html_ = drawn_by("pipeline.notebook:word_html")
 
     def __init__(self, sentence: Sentence, index: int, number: int) -> None:
         self.sentence = sentence

@@ -21,6 +21,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import map_in_order
 from palmette.data.text import PLAIN, TextSpec
 from palmette.data.treebank import NOTHING, Treebank, Word, treebank_from_sentences
+from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
 from palmette.options.spelling import spelt
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 class Pipeline(PipelineOptions, Estimator):
     """A language pipeline. Parameters are declared options; `palmette pipeline train --help` explains all of them."""
+
+    _repr_html_ = drawn_by("reports.notebook_models:model")
 
     # Training
 
@@ -166,6 +169,12 @@ class Pipeline(PipelineOptions, Estimator):
         if input not in GOLD_INPUTS:
             raise UsageError(f"input: {input!r} is none of {', '.join(GOLD_INPUTS)}")
         return evaluate_pipeline(self._fitted(), gold, input, beam, threads, spec)
+
+    def __repr__(self) -> str:
+        """What is loaded; before training, the parameters."""
+        if not hasattr(self, "model_"):
+            return super().__repr__()
+        return f"<Pipeline: {', '.join(self.components_)}>"
 
     # Keeping
 
