@@ -1,6 +1,8 @@
 """Make a model of `recipes.py` from its corpora: train the pipeline, make it small, write the file and its card.
 
-python models/build.py en --data ../shared/data [--test] [--check]
+python models/build.py en --data ../shared/data             # train, write the model and its card
+python models/build.py en --data ../shared/data --check     # train, and compare with the model that is there
+python models/build.py en --data ../shared/data --test      # score the model that is there on test data
 """
 
 from __future__ import annotations
@@ -35,11 +37,16 @@ def main() -> None:
     parser.add_argument("--packages", type=Path, metavar="FOLDER", help="where packages with word lists are kept")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="where to write (default: into the package)")
     parser.add_argument("--threads", type=int, default=2, help="components that learn at the same time")
-    parser.add_argument("--test", action="store_true", help="score the model on test data, for the card")
+    parser.add_argument("--test", action="store_true", help="only score the model on test data, for its card")
     parser.add_argument("--check", action="store_true", help="write nothing; compare with the checksum in the card")
     given = parser.parse_args()
     recipe = RECIPES[given.language]
     folder = given.output or SHIPPED / given.language
+    if given.test:
+        about = json.loads((folder / CARD).read_text(encoding="utf-8"))
+        about["scores"]["test"] = scores(folder / MODEL, recipe, given.data, given.threads)
+        write_card(folder, about)
+        return
     with tempfile.TemporaryDirectory() as scratch:
         begun = time.process_time()
         model = built(recipe, given.data, given.packages, Path(scratch), given.threads)
@@ -52,8 +59,6 @@ def main() -> None:
             print("the same" if known == digest else f"another file: {digest}, the card has {known}")
             raise SystemExit(known != digest)
         about = card(given.language, recipe, path, digest, seconds)
-        if given.test:
-            about["scores"] |= {"test": scores(path, recipe, given.data, given.threads)}
         folder.mkdir(parents=True, exist_ok=True)
         (folder / MODEL).write_bytes(path.read_bytes())
     write_card(folder, about)

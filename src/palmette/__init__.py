@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from palmette.options.chain import LabelHistory, Latent, Plain
     from palmette.options.learners import *  # noqa: F403
     from palmette.options.search import Beam, Viterbi
+    from palmette.pipeline.document import ParsedDocument
     from palmette.pipeline.pipeline import Pipeline
     from palmette.reports.plots import plot
     from palmette.structures.hypergraph import Hypergraph
@@ -57,6 +58,7 @@ _MODULES = {
     "models": ("load",),
     "options.chain": ("LabelHistory", "Latent", "Plain"),
     "options.search": ("Beam", "Viterbi"),
+    "pipeline.document": ("ParsedDocument",),
     "pipeline.pipeline": ("Pipeline",),
     "reports.plots": ("plot",),
     "structures.hypergraph": ("Hypergraph",),

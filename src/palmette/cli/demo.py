@@ -32,8 +32,8 @@ TITLES = {
 }
 ENGLISH = "en"
 TEXT = (
-    "Mary Wollstonecraft moved from London to Paris in 1792. Her daughter wrote Frankenstein near Lake Geneva. "
-    "The University of Oxford keeps most of its pages."
+    "Mary Wollstonecraft moved from London to Paris in 1792. Her daughter grew up in Scotland and wrote near "
+    "Lake Geneva. The University of Oxford keeps most of its pages."
 )
 DRAWN = 1  # the sentence of TEXT whose tree is shown
 FOLDER = "palmette-demo"
@@ -100,7 +100,7 @@ def _show_english(console: Console) -> None:
     if ENGLISH not in loaded("models:installed")():
         return
     console.print("[bold]1. A model that is ready: text to words, tags, entities, trees[/bold]")
-    _print_command(console, f'palmette tag {ENGLISH} "{TEXT[:9]}..." --draw')
+    _print_command(console, f'palmette tag {ENGLISH} "{TEXT.partition(". ")[0]}." --draw')
     document = loaded("models:load")(ENGLISH)(TEXT)
     labels = document.treebank.entities.cells()
     for sentence in document.sentences:

@@ -1,4 +1,4 @@
-"""`Document`: a text with its sentences, tokens and words, as a pipeline found them.
+"""`ParsedDocument`: a text with its sentences, tokens and words, as a pipeline found them.
 
     doc = nlp("Time flies.")
     doc.sentences[0].words[1].lemma
@@ -25,7 +25,7 @@ from palmette.pipeline.output import conllu_bytes, entity_spans, features, plain
 from palmette.pipeline.split_text import BETWEEN_PARAGRAPHS, SplitText, empty_split
 
 
-class Document:
+class ParsedDocument:
     """An annotated text."""
 
     _repr_html_ = drawn_by("pipeline.notebook:document_html")
@@ -74,7 +74,7 @@ class Document:
     def __repr__(self) -> str:
         short = self.text if len(self.text) <= 40 else f"{self.text[:40]}..."
         size = f"{counted(self.split.n_sentences, 'sentence')}, {counted(self.split.n_words, 'word')}"
-        return f"Document({short!r}, {size})"
+        return f"ParsedDocument({short!r}, {size})"
 
     # What words and tokens look up
 
@@ -94,7 +94,7 @@ class Sentence:
 
     _repr_html_ = drawn_by("pipeline.notebook:sentence_html")
 
-    def __init__(self, document: Document, index: int) -> None:
+    def __init__(self, document: ParsedDocument, index: int) -> None:
         self.document = document
         self.index = index  # in its document, from 0
 
@@ -349,18 +349,20 @@ def _length(text: str) -> int:
 
 def documents(
     texts: list[str], split: Callable[[str], SplitText], annotate: Callable[[Treebank], Treebank]
-) -> list[Document]:
+) -> list[ParsedDocument]:
     """Texts split and annotated together, as documents of their own."""
     whole = split(BETWEEN_PARAGRAPHS.join(texts))
     found = annotate(whole.treebank())
     if len(texts) == 1:
-        return [Document(whole, found)]
+        return [ParsedDocument(whole, found)]
     start = np.cumsum([0, *(len(text) + len(BETWEEN_PARAGRAPHS) for text in texts)])
     tokens = np.searchsorted(whole.start, start)
     sentences = np.searchsorted(whole.sentence, tokens)
     words = whole.first_word[tokens]
     return [
-        Document(*_part(whole, found, text, int(start[k]), (tokens[k : k + 2], sentences[k : k + 2], words[k : k + 2])))
+        ParsedDocument(
+            *_part(whole, found, text, int(start[k]), (tokens[k : k + 2], sentences[k : k + 2], words[k : k + 2]))
+        )
         for k, text in enumerate(texts)
     ]
 

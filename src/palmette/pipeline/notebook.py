@@ -6,7 +6,7 @@ from palmette.data.analysed import TaggedSentence
 from palmette.data.formats.conllu_light import tree_of
 from palmette.data.labels.schemes import Span, from_spans
 from palmette.data.treebank import NOTHING
-from palmette.pipeline.document import Document, Sentence, Word
+from palmette.pipeline.document import ParsedDocument, Sentence, Word
 from palmette.reports.html import Html, element, facts, folded, page, quiet
 from palmette.reports.notebook_sentences import tagged_html
 from palmette.reports.sentence import aligned
@@ -16,7 +16,7 @@ from palmette.reports.tree_svg import svg_of
 MOST = 20  # sentences of a document that are shown
 
 
-def document_html(document: Document) -> str:
+def document_html(document: ParsedDocument) -> str:
     """The sentences with coloured entities; their trees open by a click."""
     shown = document.sentences[:MOST]
     left = len(document.sentences) - len(shown)

@@ -25,7 +25,7 @@ from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
 from palmette.options.spelling import spelt
-from palmette.pipeline.document import Document, batches, documents
+from palmette.pipeline.document import ParsedDocument, batches, documents
 from palmette.pipeline.model import PipelineModel, annotated
 from palmette.pipeline.options import GOLD_INPUTS, PipelineOptions
 from palmette.pipeline.run import make_job, run_file
@@ -97,15 +97,15 @@ class Pipeline(PipelineOptions, Estimator):
 
     # Using
 
-    def __call__(self, text: str, *, beam: int | None = None) -> Document:
+    def __call__(self, text: str, *, beam: int | None = None) -> ParsedDocument:
         """Annotate a text. `beam`: another one than that of the parser's training; 1 is the fastest."""
         split = self._split(text)
-        return Document(split, self._fitted().annotate(split.treebank(), beam=beam))
+        return ParsedDocument(split, self._fitted().annotate(split.treebank(), beam=beam))
 
-    def pipe(self, texts: Iterable[str], *, threads: int = 1, beam: int | None = None) -> Iterator[Document]:
+    def pipe(self, texts: Iterable[str], *, threads: int = 1, beam: int | None = None) -> Iterator[ParsedDocument]:
         """Annotate many texts, several at a time, which is faster than one after the other."""
 
-        def work(batch: list[str]) -> list[Document]:
+        def work(batch: list[str]) -> list[ParsedDocument]:
             return documents(batch, model.split, lambda bank: model.annotate(bank, beam=beam))
 
         model = self._fitted()

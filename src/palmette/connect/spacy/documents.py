@@ -28,7 +28,7 @@ from palmette.data.treebank import NOTHING, OUTSIDE
 from palmette.errors import DataError, UsageError, counted
 
 if TYPE_CHECKING:
-    from palmette.pipeline.document import Document
+    from palmette.pipeline.document import ParsedDocument
 
 # Training data from spaCy documents: sentences and labels for a Tagger, sentences and trees for a Parser.
 #
@@ -263,7 +263,7 @@ def _fields(token: Token) -> dict[str, str]:
 # none of the others; white space that is not one blank is a token of its own, as spaCy has it.
 
 
-def spacy_doc(document: Document, vocab: Vocab) -> Doc:
+def spacy_doc(document: ParsedDocument, vocab: Vocab) -> Doc:
     """The document with sentences, tags, features, lemmas, trees and entities, as far as it has them."""
     split = document.split
     words, spaces, places = _spacy_tokens(split.tokens(), split.between())
@@ -286,7 +286,7 @@ def spacy_doc(document: Document, vocab: Vocab) -> Doc:
     return Doc(vocab, words=words, spaces=spaces, **fields)
 
 
-def _entity_tags(document: Document, places: np.ndarray, n: int) -> list[str]:
+def _entity_tags(document: ParsedDocument, places: np.ndarray, n: int) -> list[str]:
     """The label of each of spaCy's tokens, in IOB2. White space inside of an entity belongs to it."""
     tags = [OUTSIDE] * n
     for entity in document.entities:
@@ -313,7 +313,7 @@ def _spacy_tokens(tokens: list[str], between: list[str]) -> tuple[list[str], lis
     return words, spaces, places
 
 
-def _chosen_words(document: Document) -> np.ndarray:
+def _chosen_words(document: ParsedDocument) -> np.ndarray:
     """i64[T]: the word whose annotations a token gets: the first that depends on no other word of the token."""
     split, heads = document.split, document.treebank.heads
     chosen = split.first_word[:-1].copy()
@@ -325,12 +325,12 @@ def _chosen_words(document: Document) -> np.ndarray:
     return chosen
 
 
-def _sentence_start(document: Document, word: int) -> int:
+def _sentence_start(document: ParsedDocument, word: int) -> int:
     offset = document.split.offset
     return int(offset[np.searchsorted(offset, word, side="right") - 1])
 
 
-def _spread(document: Document, field: str, chosen: np.ndarray, places: np.ndarray, n: int) -> list[str]:
+def _spread(document: ParsedDocument, field: str, chosen: np.ndarray, places: np.ndarray, n: int) -> list[str]:
     """The cells of the chosen words at their tokens' places; nothing at white space."""
     column = document.treebank.column(field)
     made = [""] * n
@@ -340,7 +340,7 @@ def _spread(document: Document, field: str, chosen: np.ndarray, places: np.ndarr
     return made
 
 
-def _spacy_trees(document: Document, chosen: np.ndarray, places: np.ndarray, n: int) -> dict[str, list[Any]]:
+def _spacy_trees(document: ParsedDocument, chosen: np.ndarray, places: np.ndarray, n: int) -> dict[str, list[Any]]:
     """Heads as places of spaCy's tokens, and relations. White space hangs on the token before it, or at the start on
     the first one."""
     split, bank = document.split, document.treebank

@@ -29,7 +29,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
 from palmette.data.treebank import FIELDS, NOTHING, no_cells, without_trees
 from palmette.models import installed, path_of
-from palmette.pipeline.document import Document
+from palmette.pipeline.document import ParsedDocument
 from palmette.pipeline.options import SPLITTER
 from palmette.pipeline.output import entity_spans
 from palmette.pipeline.pipeline import Pipeline
@@ -114,7 +114,7 @@ class PalmettePipeline(Component):
         return made
 
 
-def _start_sentences(doc: Doc, found: Document) -> None:
+def _start_sentences(doc: Doc, found: ParsedDocument) -> None:
     """Start sentences where the pipeline does; at the next token where that is inside of one."""
     places = np.array([token.idx for token in doc])
     starts = np.full(len(doc), -1, np.int64)
@@ -135,7 +135,7 @@ class PalmetteTokenizer:
 
     def __call__(self, text: str) -> Doc:
         split = self.pipeline.model_.split(text)
-        return spacy_doc(Document(split, split.treebank()), self.vocab)
+        return spacy_doc(ParsedDocument(split, split.treebank()), self.vocab)
 
     def to_disk(self, path: FilePath, *, exclude: Iterable[str] = ()) -> None:
         """Write the pipeline's splitter."""
