@@ -15,7 +15,6 @@ from palmette.data.files import FilePath
 from palmette.data.stream import Processed, process_file
 from palmette.data.text import PLAIN, TextSpec
 from palmette.errors import not_fitted
-from palmette.lazy import loaded
 from palmette.options.declare import Option, OptionError, Options, UnknownOption, Value
 from palmette.options.other_tools import unknown_parameter
 from palmette.options.spelling import assemble, flat_name, variant_options
@@ -63,18 +62,6 @@ class PerSentence(list[Any]):
         for k, own in enumerate(self):
             made[k] = own
         return made if dtype is None else made.astype(dtype)
-
-
-def load(path: FilePath, *, copy: bool = False) -> Any:
-    """The model of a file, of whatever kind: a `Tagger`, `Parser`, `Classifier`, `LinearClassifier`, `Pipeline`, or
-    `LanguageModel`. `copy` reads it into memory instead of mapping it."""
-    from palmette.data.model_file import peek_kind
-
-    made = peek_kind(path).loads
-    found = made.load(path, copy=True) if copy else made.load(path)
-    if getattr(getattr(found, "model_", None), "meta", {}).get("rows") is None:
-        return found
-    return loaded("classification.linear_classifier:LinearClassifier").load(path, copy=copy)
 
 
 class Estimator(Options):
