@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from cli_run import Cli, leave_demo
 
-from palmette import Beam, Classifier, Crf, Dplvm, Latent, Lclr, Parser, ProbPerc, Tagger
+from palmette import HMM, Beam, Classifier, Crf, Dplvm, Latent, Lclr, Parser, ProbPerc, Tagger
 from palmette.errors import UsageError
-from palmette.lab.hmm.estimator import HMM
 from palmette.options.presets import PRESETS, parameters
 
 ESTIMATORS = {"Tagger": Tagger, "Parser": Parser, "Classifier": Classifier}
