@@ -6,6 +6,7 @@ PALMETTE_BUILD_CACHE    folder of object files of earlier builds (default: in th
 PALMETTE_BUILD_PLATFORM  another platform than this machine, from kernels/build/platforms.py, such as linux-aarch64
 PALMETTE_BUILD_LINKER   command that links, such as "python -m ziglang cc -target x86_64-linux-gnu.2.17"
 PALMETTE_BUILD=skip     no library: kernels are compiled at run time, with the extra `jit`
+PALMETTE_BUILD_MODELS=skip   no ready models in the wheel
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ZIG = "ziglang>=0.13,<0.18"  # links where there is no C compiler
 INSIDE = "palmette/kernels/_library"
+MODELS = "palmette/models"
 
 
 class KernelHook(BuildHookInterface[Any]):
@@ -36,10 +38,17 @@ class KernelHook(BuildHookInterface[Any]):
         return [ZIG] if builds and needs_zig and not os.environ.get("PALMETTE_BUILD_LINKER") else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        if self.target_name != "wheel" or os.environ.get("PALMETTE_BUILD") == "skip":
+        if self.target_name != "wheel":
             return
         source = Path(self.root) / "src"
         editable = version == "editable"
+        if not editable and os.environ.get("PALMETTE_BUILD_MODELS") != "skip":
+            files = [
+                path for path in sorted((source / MODELS).glob("*/*")) if path.parent.joinpath("card.json").exists()
+            ]
+            build_data["force_include"] |= {str(path): path.relative_to(source).as_posix() for path in files}
+        if os.environ.get("PALMETTE_BUILD") == "skip":
+            return
         out = source / INSIDE if editable else Path(tempfile.mkdtemp(prefix="palmette-kernels-"))
         os.environ["PALMETTE_KERNELS"] = "python"  # the hook itself runs none of them
         sys.path.insert(0, str(source))  # processes that compile get it too

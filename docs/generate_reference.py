@@ -14,7 +14,9 @@ from palmette.data.text import TextSpec
 from palmette.options.chain import TAGGER_STATES, TaggerOptions
 from palmette.options.declare import Option, Options, own_text
 from palmette.options.learners import LEARNERS, STRUCTURES, Auto
+from palmette.options.presets import PRESETS
 from palmette.options.search import TAGGER_SEARCHES
+from palmette.options.spelling import as_flags
 from palmette.parsing.options import ParserOptions
 from palmette.pipeline.options import PipelineOptions
 
@@ -29,7 +31,7 @@ def pages() -> dict[str, str]:
 
     return {
         "learners.md": _learners(), "estimators.md": _estimators(), "commands.md": _commands(),
-        "python.md": NOTE + api_page(),
+        "presets.md": _presets(), "python.md": NOTE + api_page(),
     }  # fmt: skip
 
 
@@ -82,6 +84,34 @@ def _commands() -> str:
                 parts.append(f"### palmette {name}\n\n{about}\n")
                 for title, options in group_titles(load_command(name)).items():
                     parts.append(f"**{title}**\n\n{_table(options, flags=True)}")
+    return "\n".join(parts)
+
+
+def _presets() -> str:
+    """Every preset with the place of each setting in its source."""
+    owners: Mapping[str, type[Options]] = {
+        "Tagger": TaggerOptions, "Parser": ParserOptions, "Classifier": ClassifierOptions
+    }  # fmt: skip
+    parts = [
+        NOTE + "# Published methods as presets\n\n"
+        "`palmette train --as NAME` and `Tagger.preset(NAME)` train a method with its published settings; further\n"
+        "flags or arguments change them. Places are those in the source. The [concordance](../papers.md) has the\n"
+        "full references.\n"
+    ]
+    for estimator, presets in PRESETS.items():
+        parts.append(f"## {estimator}\n")
+        for name, preset in presets.items():
+            about = preset.about[0].upper() + preset.about[1:]
+            parts.append(
+                f"### {name}{'' if estimator == 'Tagger' else f' ({estimator})'}\n\n{about} ({preset.source}).\n"
+            )
+            rows = [
+                f"| `{' '.join(as_flags(owners[estimator], {key: value}))}` | {_cell(place)} |\n"
+                for key, (value, place) in preset.settings.items()
+            ]
+            parts.append("| setting | place |\n|---|---|\n" + "".join(rows))
+            told = (("Your choice", preset.open), ("Not as published", preset.differs))
+            parts += [f"{title}: {text.removesuffix('.')}.\n" for title, text in told if text]
     return "\n".join(parts)
 
 

@@ -1,16 +1,19 @@
-"""`python -m studies NAME [--data FOLDER] [--fresh [--quick]]`: run a study, or make its page from its record."""
+"""`python -m studies NAME [--data FOLDER] [--fresh [--quick]]`: run a study, or make its page from its record.
+
+`python -m studies TABLE [--row NAME --seed N --data FOLDER]`: list a published table, or run one of its rows."""
 
 from __future__ import annotations
 
 import argparse
 import ast
-import importlib
 import os
 import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+
+from studies.tables import TABLES, listing, rows_of, start
 
 HERE = Path(__file__).resolve().parent
 ABOUT = (
@@ -45,9 +48,15 @@ def parsed(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespace, 
         prog="python -m studies", formatter_class=argparse.RawDescriptionHelpFormatter,
         description=_wrapped(ABOUT),
         epilog="studies:\n" + "\n".join(_wrapped(f"  {name:<16}{about}", 18) for name, about in known.items())
+        + "\n\npublished tables:\n"
+        + "\n".join(_wrapped(f"  {name:<16}{about}", 18) for name, (_, about) in TABLES.items())
         + f"\n\nWhere the corpora come from: {CORPORA}",
     )  # fmt: skip
-    parser.add_argument("name", choices=list(known), metavar="NAME", help="the study, one of those below")
+    parser.add_argument(
+        "name", choices=[*known, *TABLES], metavar="NAME", help="a study or a published table, one of those below"
+    )
+    parser.add_argument("--row", metavar="NAME", help="with a table: run this row; without it the rows are listed")
+    parser.add_argument("--seed", type=int, help="with --row: this seed alone (default: all of the study)")
     parser.add_argument("--data", metavar="FOLDER", help="folder of the corpora (default: ../shared/data)")
     parser.add_argument(
         "--fresh",
@@ -62,8 +71,14 @@ def parsed(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespace, 
     parser.add_argument("--missing", action="store_true", help="run what the record lacks, and keep it there")
     parser.add_argument("--output", metavar="FOLDER", help="where --fresh writes (default: fresh-studies)")
     given, rest = parser.parse_known_args(arguments)
-    if given.output and not given.fresh:
-        parser.error("--output goes with --fresh: otherwise the record is docs/studies/NAME.json")
+    if given.row is not None and given.name not in TABLES:
+        parser.error(f"--row goes with a published table: {', '.join(TABLES)}")
+    if given.seed is not None and given.row is None:
+        parser.error("--seed goes with --row")
+    if given.row is not None and given.row not in rows_of(given.name):
+        parser.error(f"{given.name} has no row {given.row!r}; its rows are: {'; '.join(rows_of(given.name))}")
+    if given.output and not (given.fresh or given.row):
+        parser.error("--output goes with --fresh and --row: otherwise the record is docs/studies/NAME.json")
     if given.quick is not None and not given.fresh:
         parser.error("--quick goes with --fresh: otherwise nothing is run")
     return given, rest
@@ -73,8 +88,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given, rest = parsed(arguments)
     if given.data:
         os.environ["PALMETTE_DATA"] = given.data
-    run = "full" if given.fresh or given.missing else "page"
-    os.environ["PALMETTE_STUDIES_RUN"] = run if given.quick is None else str(given.quick)
+    if given.name in TABLES and given.row is None:
+        print(listing(given.name))
+        return
+    if given.row is not None:
+        given.name, given.fresh = start(given.name, given.row, given.seed), True
+    else:
+        run = "full" if given.fresh or given.missing else "page"
+        os.environ["PALMETTE_STUDIES_RUN"] = run if given.quick is None else str(given.quick)
     if given.fresh:
         folder = Path(given.output or "fresh-studies").resolve()
         folder.mkdir(parents=True, exist_ok=True)
@@ -82,7 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"going on with {folder / given.name}.json; delete it to begin again", file=sys.stderr)
         os.environ["PALMETTE_STUDIES"] = str(folder)  # studies/common.py reads both
     sys.argv = [f"studies.{given.name}", *rest]
-    importlib.import_module(f"studies.{given.name}").main()
+    # In a process of its own: studies/common.py has read the environment for the list of tables
+    os.execv(sys.executable, [sys.executable, "-m", f"studies.{given.name}", *rest])
 
 
 if __name__ == "__main__":

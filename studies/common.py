@@ -7,15 +7,19 @@ saved after every cell, so that a study that was stopped goes on where it was.
 from __future__ import annotations
 
 import json
+import math
 import os
+import signal
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
+from palmette.errors import counted
 from palmette.estimators.base import Estimator
 from palmette.options.spelling import assemble
 from studies import changes
@@ -30,21 +34,32 @@ Cell = dict[str, Any]
 
 class Budget:
     """What `python -m studies NAME` may run, from the environment that it sets: all cells that are missing (`full`,
-    also without that command), none (`page`), or a number of seconds, by the times of the shipped record (`quick`)."""
+    also without that command), none (`page`), a number of seconds, by the times of the shipped record (`quick`), or
+    cells with certain settings (a list of them as JSON)."""
 
     def __init__(self, given: str | None = None) -> None:
         text = given or os.environ.get("PALMETTE_STUDIES_RUN") or "full"
         self.page = text == "page"
-        self.left = None if text in ("full", "page") else float(text)
+        self.rows: list[Cell] | None = json.loads(text) if text.startswith("[") else None
+        self.left = None if text in ("full", "page") else math.inf if self.rows else float(text)
 
-    def allows(self, cost: float | None) -> bool:
-        """Whether a cell is run again, and if so its seconds are used up."""
+    def allows(self, what: Cell, cost: float | None) -> bool:
+        """Whether a cell is run again, and if so its seconds are used up. A row that was asked for has no limit."""
         if self.left is None:
             return True
-        if cost is None or cost > self.left:
+        if self.rows is not None and not any(_is_of(row, what) for row in self.rows):
+            return False
+        if cost is None:
+            return math.isinf(self.left)
+        if cost > self.left:
             return False
         self.left -= cost
         return True
+
+
+def _is_of(row: Cell, what: Cell) -> bool:
+    """Whether a cell has the settings of a row; a cell without a seed is one of all seeds."""
+    return all(what.get(key, value if key == "seed" else None) == value for key, value in row.items())
 
 
 def cost_of(cell: Cell) -> float | None:
@@ -58,10 +73,11 @@ def cost_of(cell: Cell) -> float | None:
     return None
 
 
-# Where docs/studies/claims.md lists the claims that a study is about
-CLAIMS = dict.fromkeys(("synthetic", "np_latent", "bio_latent", "likelihood", "latent_gain"), "sun-et-al-2009")
-CLAIMS |= dict.fromkeys(("collins", "inexact", "parsing"), "huang-2013")
-CLAIMS |= dict.fromkeys(("grammaticality", "chunk_views"), "clifton-whitney-and-sarkar-2013") | {"probperc": "sun-n-d"}
+# Studies of published results
+PUBLISHED = (
+    "synthetic", "np_latent", "bio_latent", "likelihood", "latent_gain", "collins", "inexact", "parsing",
+    "grammaticality", "chunk_views", "probperc",
+)  # fmt: skip
 # Options in records of earlier runs -> their names now
 RENAMED = {"candidates": "nbest", "share": "tied_update"}
 _Made = TypeVar("_Made", bound=Estimator)
@@ -121,9 +137,11 @@ class Record:
         return what | made
 
     def _quick(self, what: Cell, then: Cell | None, make: Callable[[], Cell]) -> Cell:
-        """A cell of the shipped record: run again if there is time for it. What that record lacks is not run."""
-        if then is not None and self.budget.allows(cost_of(then)):
-            self.again.append((what, then, self._made(what, make)))
+        """A cell of the shipped record: run again if there is time for it. What that record lacks is run only if its
+        row was asked for."""
+        done = any(what == earlier for earlier, _, _ in self.again)
+        if not done and self.budget.allows(what, None if then is None else cost_of(then)):
+            self.again.append((what, then or {}, self._made(what, make)))
         return then or what
 
     def save(self) -> None:
@@ -153,19 +171,32 @@ class Record:
             f"Made by `{self.about['command']}` on {self.about['date']}, seeds {seeds} (fixed in advance);\n"
             "figures are the mean over them and their standard deviation."
         )
-        return f"{text} {self.decides()}" if self.name in CLAIMS else text
+        return f"{text} {self.decides()}" if self.name in PUBLISHED else text
 
     def decides(self) -> str:
-        """A link to the claims that the study is about."""
-        return f"Which published claims this decides:\n[claims](claims.md#{CLAIMS[self.name]})."
+        """A link to what the study decides."""
+        return "Which published results\nhold: [findings](findings.md)."
 
 
 def _first(cells: Sequence[Cell], what: Cell) -> Cell | None:
     return next((cell for cell in cells if what.items() <= cell.items()), None)
 
 
-# Figures of cells that --quick compares
-FIGURES = ("f1", "score", "best", "accuracy", "error", "test_las", "las", "scores", "brown", "reviews", "dev")
+# Figures of cells that --quick and rows of tables compare
+FIGURES = (
+    "f1", "score", "best", "accuracy", "error", "test_las", "uas", "las", "scores", "brown", "reviews", "dev",
+)  # fmt: skip
+
+
+def figure_of(cell: Cell) -> float | None:
+    """The figure of a cell: of scores by seed their mean (of the first of two methods), of a curve its best pass."""
+    name = next((name for name in FIGURES if name in cell), None)
+    if name is None:
+        return None
+    value = cell[name]
+    if name == "scores":
+        return statistics.mean(value[0] if isinstance(value[0], list) else value)
+    return float(max(value) if isinstance(value, list) else value)
 
 
 def quick_page(record: Record) -> str:
@@ -173,10 +204,11 @@ def quick_page(record: Record) -> str:
     rows = []
     for what, then, now in record.again:
         name = next((name for name in FIGURES if name in now), None)
-        if name is not None:
-            both = [max(cell[name]) if isinstance(cell[name], list) else cell[name] for cell in (then, now)]
-            said = ", ".join(f"{key} {value}" for key, value in what.items())
-            rows.append([said, name, *(f"{value:.2f}" for value in both), f"{both[1] - both[0]:+.2f}"])
+        before, value = figure_of(then), figure_of(now)
+        if name is not None and value is not None:
+            said = ", ".join(f"{key} {own}" for key, own in what.items())
+            both = ("not run", "") if before is None else (f"{before:.2f}", f"{value - before:+.2f}")
+            rows.append([said, name, both[0], f"{value:.2f}", both[1]])
     return markdown(["cell", "figure", "record", "now", "difference"], rows) + "\n"
 
 
@@ -215,21 +247,65 @@ def run_study(
     """Run what is to be run, and write the page of a study and its picture from the record, or, of a quick run, a
     table of what was run beside the record."""
     record = Record(name, seeds)
+    if record.budget.left is not None:
+        _run_some(record, run)
+        return
     if not record.budget.page:
         run(record)
-    if record.budget.left is not None:
-        (DOCS / f"{name}-quick.md").write_text(quick_page(record), encoding="utf-8")
-        print(quick_page(record))
-        print(
-            f"{len(record.again)} of {record.asked} figures were run again; the others need more time", file=sys.stderr
-        )
-        return
     text = page(record) + changes.told(name)
     (DOCS / f"{name}.md").write_text(text, encoding="utf-8")
     if chart is not None:
         (DOCS / f"{name}.svg").write_text(chart_svg(chart(record)), encoding="utf-8")
     print(text)
     print(f"{DOCS / name}.md: {record.told()}", file=sys.stderr)
+
+
+def _run_some(record: Record, run: Callable[[Record], None]) -> None:
+    """Run a row, or as much as the budget allows: first the cells of published tables. The table of what was run is
+    printed at the end, and when the run is stopped."""
+    from studies.tables import headlines
+
+    def work() -> None:
+        if record.budget.rows is None and (first := headlines(record.name)):
+            record.budget.rows = [dict(what) for what in first]
+            run(record)
+            record.budget.rows = None
+        run(record)
+
+    stopped = _stopped(work)
+    (DOCS / f"{record.name}-quick.md").write_text(quick_page(record), encoding="utf-8")
+    print(quick_page(record))
+    told = "stopped" if stopped else "the row is complete" if record.budget.rows else "the others need more time"
+    print(f"{counted(len(record.again), 'figure')} run again; {told}", file=sys.stderr)
+    if stopped:
+        sys.stdout.flush()
+        os._exit(130)  # the thread is in the middle of a training
+
+
+def _stopped(work: Callable[[], None]) -> bool:
+    """Do something until it ends or until Ctrl-C or SIGTERM. In a thread: a training takes the first Ctrl-C as a wish
+    to keep what it has, which would pass for the figure of a whole training."""
+    failed: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as error:
+            failed.append(error)
+
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    thread = threading.Thread(target=guarded, daemon=True)
+    try:
+        thread.start()
+        while thread.is_alive():
+            thread.join(0.2)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if failed:
+        raise failed[0]
+    return False
 
 
 def numbered(values: Sequence[float]) -> list[float]:

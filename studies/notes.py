@@ -312,7 +312,7 @@ files.
 A linear classifier over the first two formants tells [i], [u] and [a] apart: {found} held-out vowels are right (data of
 [classifying rows](../classify.md)). {_differ(record)}
 
-Which published claims this decides: [claims](claims.md#wu-ke-2013).
+Which published results hold: [findings](findings.md).
 """
 
 

@@ -1,9 +1,9 @@
-"""The page of claims is what the records give, and its rule is the one that it states."""
+"""The page of findings is what the records give, and its rule is the one that it states."""
 
 from __future__ import annotations
 
-import ast
 import importlib
+import json
 import math
 import re
 from pathlib import Path
@@ -32,10 +32,9 @@ def module(name: str) -> Any:
 
 
 def test_the_pages_are_made_from_the_records() -> None:
-    claims = module("claims")
-    again = "python -m studies claims makes it again"
-    assert claims.page() == (DOCS / "claims.md").read_text(encoding="utf-8"), again
-    assert claims.parts_page() == (DOCS / "claims_parts.md").read_text(encoding="utf-8"), again
+    again = "python -m studies findings makes it again"
+    assert module("findings").page() == (DOCS / "findings.md").read_text(encoding="utf-8"), again
+    assert module("claims").as_json() == (DOCS / "claims.json").read_text(encoding="utf-8"), again
 
 
 def test_the_notes_are_made_from_their_record() -> None:
@@ -47,24 +46,34 @@ def test_the_notes_are_made_from_their_record() -> None:
     assert now["scores"][0] == pytest.approx(cell["scores"][0])
 
 
-def test_every_row_has_a_verdict_and_every_paper_its_claims() -> None:
-    text = (DOCS / "claims.md").read_text(encoding="utf-8")
-    text = text.partition("## How a claim is judged")[2]
-    rows = re.findall(r"^\| ([A-Z]\d+)\. .*\*\*([a-z ]+)\*\*.*\|$", text, re.M)
-    numbers = [number for number, _ in rows]
+def test_every_claim_is_data_with_a_verdict() -> None:
+    claims = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))
+    numbers = [claim["number"] for claim in claims]
     assert len(numbers) == len(set(numbers)) > 120
     assert {number[0] for number in numbers} == {paper.letter for paper in module("claims").PAPERS}
-    assert {verdict for _, verdict in rows} <= set(module("verdicts.rule").VERDICTS)
-    assert all(line.count(" | ") == 4 for line in text.splitlines() if re.match(r"\| [A-Z]\d+\. ", line))
+    assert {claim["verdict"] for claim in claims} <= set(module("verdicts.rule").VERDICTS)
+    assert all(claim["comparisons"] for claim in claims)
 
 
-def test_the_claims_asked_for_most_are_there() -> None:
-    claims = module("claims")
-    top = (DOCS / "claims.md").read_text(encoding="utf-8").partition("## How a claim is judged")[0]
-    assert len(re.findall(r"^\| [A-Z]\d+\. ", top, re.M)) == len(claims.MAIN)
+def test_the_findings_are_few_and_short() -> None:
+    findings = module("findings")
+    every = [finding for own in findings.SECTIONS.values() for finding in own]
+    assert 20 <= len(every) <= 32
+    words = re.findall(r"\S*\w\S*", (DOCS / "findings.md").read_text(encoding="utf-8"))
+    assert len(words) <= 2500
+    named = [number for finding in every for number in finding.claims]
+    assert len(named) == len(set(named))  # no claim decides twice
 
 
-@pytest.mark.parametrize("page", ["claims.md", "claims_parts.md", "notes.md"])
+def test_a_finding_whose_verdict_has_changed_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    findings, rule = module("findings"), module("verdicts.rule")
+    stale = findings.Finding("A ring needs hidden states.", ("S6",), rule.NO, "Nothing follows the ring.")
+    monkeypatch.setattr(findings, "SECTIONS", {"Hidden states": (stale,)})
+    with pytest.raises(ValueError, match="was 'does not hold' and is 'holds': rewrite its sentence"):
+        findings.page()
+
+
+@pytest.mark.parametrize("page", ["findings.md", "notes.md"])
 def test_links_of_the_pages_lead_somewhere(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     for target in set(re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text)):
@@ -104,7 +113,7 @@ def test_power_is_that_of_the_non_central_t(n: int, effect: float) -> None:
 
 def outcome(part: Any) -> str:
     rule = module("verdicts.rule")
-    return rule.judged(rule.Claim("", "", [part], "", ())).verdict
+    return rule.judged(rule.Claim("", "", [part])).verdict
 
 
 def test_verdicts_of_a_comparison() -> None:
@@ -119,6 +128,7 @@ def test_verdicts_of_a_comparison() -> None:
     assert outcome(rule.above("", high, noisy, 1.0)) == rule.OPEN
     assert outcome(rule.above("", high, rule.Figures("absent"))) == rule.MISSING
     assert outcome(rule.above("", high, low, p=0.9)) == rule.OPEN  # sentences, not seeds
+    assert outcome(rule.above("", high, level)) == rule.OPEN  # no published difference that would have been found
     assert outcome(rule.same("", high, level, 0.2)) == rule.YES
     assert outcome(rule.same("", high, low, 0.2)) == rule.NO
     assert outcome(rule.same("", high, noisy, 0.2)) == rule.OPEN
@@ -135,85 +145,58 @@ def test_a_claim_holds_if_all_of_it_does() -> None:
         ([yes, open_, absent], rule.OPEN),
         ([yes, absent, no], rule.NO), ([rule.Part(rule.Outcome("", rule.TASTE, ""))], rule.TASTE),
     ):  # fmt: skip
-        assert rule.judged(rule.Claim("", "", parts, "", ())).verdict == verdict
+        assert rule.judged(rule.Claim("", "", parts)).verdict == verdict
 
 
-def test_many_comparisons_need_smaller_p_values() -> None:
+def test_all_needs_no_correction() -> None:
+    """An intersection-union test: each part by itself at the level of the whole."""
     rule = module("verdicts.rule")
-    first, second = rule.Figures("first", [94.0]), rule.Figures("second", [93.0])
-    one = rule.above("", first, second, p=0.03)
-    assert outcome(one) == rule.YES
-    assert rule.judged(rule.Claim("", "", [one, one], "", ())).outcomes[0].corrected == pytest.approx(0.06)
+    one = rule.above("", rule.Figures("first", [94.0]), rule.Figures("second", [93.0]), p=0.04)
+    assert rule.judged(rule.Claim("", "", [one] * 5)).verdict == rule.YES
+
+
+def test_tasks_are_pooled_as_scipy_does_it_and_a_corpus_counts_once() -> None:
+    rule = module("verdicts.rule")
+    high, low = rule.Figures("high", [94.0]), rule.Figures("low", [93.0])
+    ps = [0.001, 0.07, 0.2]
+    parts = [rule.above("", high, low, p=p)._replace(corpus=name) for p, name in zip(ps, "abc", strict=True)]
+    against = rule.above("", low, high, p=0.3)._replace(corpus="d")
+    # SciPy combines one-sided p-values: half of ours in the claimed direction, the rest of it in the other one
+    one_sided = stats.combine_pvalues([*(p / 2 for p in ps), 1 - 0.15], method="stouffer").pvalue
+    found = rule.judged(rule.Claim("", "", [*parts, against], pooled=True))
+    assert found.verdict == rule.YES
+    assert found.pooled[""].p == pytest.approx(2 * one_sided, abs=1e-6)
+    twice = rule.judged(rule.Claim("", "", [*parts, parts[0], against], pooled=True))
+    assert twice.pooled == found.pooled
+    assert rule.judged(rule.Claim("", "", parts[2:], pooled=True)).verdict == rule.OPEN
+    assert rule.judged(rule.Claim("", "", [against, rule.above("", low, high, p=0.01)], pooled=True)).verdict == rule.NO
+
+
+def test_each_rival_is_pooled_by_itself() -> None:
+    """Above all of several rivals is above each of them."""
+    rule = module("verdicts.rule")
+    high, low = rule.Figures("high", [94.0]), rule.Figures("low", [93.0])
+    above = rule.above("", high, low, p=0.001)._replace(rival="weak")
+    level = rule.above("", high, low, p=0.5)._replace(rival="strong")
+    assert rule.judged(rule.Claim("", "", [above], pooled=True)).verdict == rule.YES
+    both = rule.judged(rule.Claim("", "", [above, level], pooled=True))
+    assert both.verdict == rule.OPEN
+    assert {rival: answer.verdict for rival, answer in both.pooled.items()} == {"weak": rule.YES, "strong": rule.OPEN}
+
+
+def test_our_shortcuts_and_absent_weaknesses_are_no_failures_of_a_paper() -> None:
+    rule = module("verdicts.rule")
+    high, low = rule.Figures("high", [94.0, 94.1, 94.05]), rule.Figures("low", [93.0, 93.1, 93.05])
+    lost, won = rule.above("", low, high, 1.0), rule.above("", high, low, 1.0)
+    assert rule.judged(rule.Claim("", "", [lost], shortcut="stopped early")).verdict == rule.SHORT
+    assert rule.judged(rule.Claim("", "", [won], shortcut="stopped early")).verdict == rule.YES
+    assert rule.judged(rule.Claim("", "", [rule.at_least("", low, 200)], obstacle=True)).verdict == rule.BETTER
 
 
 def test_tests_that_are_gone_are_noticed() -> None:
     data, rule = module("verdicts.data"), module("verdicts.rule")
-    assert data.by_test("", "tests/test_claims.py", "test_tests_that_are_gone_are_noticed").outcome.verdict == rule.YES
-    assert data.by_test("", "tests/test_claims.py", "test_that_never_was").outcome.verdict == rule.MISSING
-
-
-# --- sentences ----------------------------------------------------------------------------------------------
-
-
-def judged_claims() -> list[Any]:
-    claims = module("claims")
-    return [row.judged for paper in claims.PAPERS for row in claims.rows_of(paper)]
-
-
-# Words of sentences that say what came out; a clause that defines when a claim holds may have them too
-RESULTS = re.compile(
-    r"\b(above|below|higher|lower|better|best|worse|stronger|weaker|gains?|gained|loses?|lost|wins?|none|never|nothing"
-    r"|hardly|ahead|fails?|collapse|significant\w*|comes? out|other way)\b"
-)
-DEFINED = re.compile(
-    r"\b(holds|almost|similar|competitive|matters|compact|little|much less|far fewer|at its best|at most|within|from)\b"
-    r"(?:[^.;]|\.\d)*", re.I,
-)  # fmt: skip
-
-
-def says_a_result(sentence: str) -> bool:
-    return bool(RESULTS.search(DEFINED.sub("", sentence)))
-
-
-def test_sentences_for_any_verdict_say_how_not_what() -> None:
-    """A sentence that tells an outcome goes stale when a new run turns the verdict: it must name its verdict, or be
-    made from the records."""
-    assert says_a_result("The other one is above it.")
-    assert not says_a_result("Almost: at most 0.5 below it.")
-    for row in judged_claims():
-        claim = row.claim
-        sentences = [claim.how] if claim.why_if or row.verdict == "no measure" else [claim.how, claim.why]
-        for sentence in sentences:
-            counted = sentence.startswith("Of ")  # by verdicts.probperc.counted, from the outcomes
-            assert counted or not says_a_result(re.sub("best (pass|path)", "", sentence)), sentence
-
-
-def test_a_sentence_of_another_verdict_is_not_shown() -> None:
-    claims, rule = module("claims"), module("verdicts.rule")
-    yes, no = (rule.Part(rule.Outcome("NP", verdict, "")) for verdict in (rule.YES, rule.NO))
-    for part, told in ((yes, "By seeds. The comparison holds."), (no, "By seeds. It stops early.")):
-        claim = rule.Claim("", "", [part], "It stops early.", (), rule.NO, "By seeds.")
-        assert claims.reason(rule.judged(claim)) == told
-
-
-def test_sentences_that_name_a_verdict_name_one_that_exists() -> None:
-    rule = module("verdicts.rule")
-    assert {row.claim.why_if for row in judged_claims()} <= {"", *rule.VERDICTS}
-
-
-def test_figures_in_sentences_come_from_the_records() -> None:
-    """No figure of ours is typed into a sentence of a claim. Bounds of what counts as "about the same" may be, and
-    published figures, which have no record."""
-    bound = re.compile(r"(within|at most|at least|more than|margin|from|of|size|length|p =) (\S+ )?\d", re.I)
-    for path in sorted((ROOT / "studies" / "verdicts").glob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Claim", "_claim")):
-                continue
-            typed = [piece.value for argument in node.args[3:] for piece in ast.walk(argument)
-                     if isinstance(piece, ast.Constant) and isinstance(piece.value, str)]  # fmt: skip
-            for sentence in typed:
-                for found in re.finditer(r"\d+\.\d+", sentence):
-                    assert bound.search(sentence[max(0, found.start() - 25) : found.end()]), sentence
+    assert data.by_test("", "test_tests_that_are_gone_are_noticed").outcome.verdict == rule.YES
+    assert data.by_test("", "test_that_" + "never_was").outcome.verdict == rule.MISSING
 
 
 # --- an example of Sun et al. (2009) ------------------------------------------------------------------------

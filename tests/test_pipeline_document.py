@@ -8,7 +8,7 @@ import pytest
 
 from palmette.data import parse_treebank
 from palmette.pipeline import gold_split
-from palmette.pipeline.document import BATCH, CHARACTERS, Document, batches
+from palmette.pipeline.document import BATCH, CHARACTERS, ParsedDocument, batches
 from palmette.pipeline.output import column_lines, features, plain_sentences
 
 GOLD = """\
@@ -36,12 +36,12 @@ GOLD = """\
 
 
 @pytest.fixture
-def doc() -> Document:
+def doc() -> ParsedDocument:
     bank = parse_treebank(GOLD.encode(), "gold")
-    return Document(gold_split(bank), bank)
+    return ParsedDocument(gold_split(bank), bank)
 
 
-def test_words_tokens_and_sentences(doc: Document) -> None:
+def test_words_tokens_and_sentences(doc: ParsedDocument) -> None:
     first, second = doc.sentences
     assert (first.text, second.text) == ("Vámonos al mar, _ .", "¡Ya!")
     assert (first.start, first.end, second.start, second.end) == (0, 19, 20, 24)
@@ -57,7 +57,7 @@ def test_words_tokens_and_sentences(doc: Document) -> None:
     assert len(doc.tokens) == 9
 
 
-def test_what_a_word_is(doc: Document) -> None:
+def test_what_a_word_is(doc: ParsedDocument) -> None:
     verb, pronoun, adposition = doc.sentences[0].words[:3]
     assert (verb.id, verb.form, verb.lemma, verb.upos, verb.xpos) == (1, "Vamos", "ir", "VERB", "V")
     assert verb.feats == {"Mood": "Imp", "Number": "Plur"}
@@ -75,20 +75,20 @@ def test_what_a_word_is(doc: Document) -> None:
 
 def test_without_a_tree_there_is_no_head() -> None:
     bank = parse_treebank(GOLD.encode(), "gold", labelled=False)
-    doc = Document(gold_split(bank), bank)
+    doc = ParsedDocument(gold_split(bank), bank)
     assert doc.sentences[0].words[0].head is None
     assert doc.sentences[0].root is None
     assert "head" not in doc.to_dict()["sentences"][0]["words"][0]
 
 
-def test_conllu_gives_the_same_words_and_text_again(doc: Document) -> None:
+def test_conllu_gives_the_same_words_and_text_again(doc: ParsedDocument) -> None:
     again = parse_treebank(doc.to_conllu().encode(), "again")
     split = gold_split(again)
     assert split.text == doc.text
-    assert Document(split, again).to_dict() == doc.to_dict()
+    assert ParsedDocument(split, again).to_dict() == doc.to_dict()
 
 
-def test_plain_data(doc: Document) -> None:
+def test_plain_data(doc: ParsedDocument) -> None:
     found = json.loads(json.dumps(doc.to_dict()))
     assert found["text"] == doc.text
     first = found["sentences"][0]
@@ -108,7 +108,7 @@ def test_plain_data(doc: Document) -> None:
     assert features("A=x=y|B=z") == {"A": "x=y", "B": "z"}
 
 
-def test_columns(doc: Document) -> None:
+def test_columns(doc: ParsedDocument) -> None:
     lines = list(column_lines(doc.treebank))
     assert lines[1] == "nos\tnosotros\tPRON\tP\tCase=Acc\t1\tobj"
     assert [k for k, line in enumerate(lines) if not line] == [8, 12]
@@ -123,7 +123,7 @@ def test_batches_are_bounded() -> None:
 
 
 @pytest.mark.heavy("spacy")
-def test_spacy_has_the_text_and_the_tree(doc: Document) -> None:
+def test_spacy_has_the_text_and_the_tree(doc: ParsedDocument) -> None:
     import spacy
 
     from palmette.connect.spacy import spacy_doc
@@ -138,6 +138,6 @@ def test_spacy_has_the_text_and_the_tree(doc: Document) -> None:
     assert found[0].morph.to_dict() == {"Mood": "Imp", "Number": "Plur"}
     assert found[0].tag_ == "V"
     bank = parse_treebank(GOLD.encode(), "gold", labelled=False)
-    plain = spacy_doc(Document(gold_split(bank), bank), spacy.blank("es").vocab)
+    plain = spacy_doc(ParsedDocument(gold_split(bank), bank), spacy.blank("es").vocab)
     assert [sent.text.strip() for sent in plain.sents] == [sentence.text for sentence in doc.sentences]
     assert plain.text == doc.text

@@ -16,6 +16,7 @@ from palmette import Pipeline, load_trees
 from palmette.data import model_file
 from palmette.errors import ModelError, UsageError
 from palmette.pipeline.model import TRAINED, component_class
+from palmette.pipeline.options import COMPONENTS
 
 TEXT = "It rains. She sings."
 Change = Callable[[dict[str, np.ndarray], dict[str, Any]], object]
@@ -93,7 +94,7 @@ def test_a_pickle_holds_the_file_and_damage_is_found(path: Path) -> None:
 
 def test_settings_come_back(path: Path) -> None:
     nlp = Pipeline.load(path)
-    assert (nlp.passes, nlp.beam, nlp.jackknife, nlp.components) == (1, 1, False, ("tok", "tag", "lemma", "parse"))
+    assert (nlp.passes, nlp.beam, nlp.jackknife, nlp.components) == (1, 1, False, COMPONENTS)
 
 
 def changed(path: Path, folder: Path, change: Change) -> Path:

@@ -19,7 +19,7 @@ def generator():  # type: ignore[no-untyped-def]
     return module
 
 
-@pytest.mark.parametrize("name", ["learners.md", "estimators.md", "commands.md", "python.md"])
+@pytest.mark.parametrize("name", ["learners.md", "estimators.md", "commands.md", "presets.md", "python.md"])
 def test_pages_are_up_to_date(name: str) -> None:
     made = generator().pages()[name]
     stored = (DOCS / "reference" / name).read_text(encoding="utf-8")

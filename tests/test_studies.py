@@ -114,7 +114,10 @@ def test_a_quick_run_compares_what_it_has_time_for(monkeypatch: pytest.MonkeyPat
 
 def test_wrong_wishes_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     module = study("__main__", monkeypatch)
-    for wishes, told in ((["--quick"], "--quick goes with --fresh"), (["--output", "x"], "--output goes with --fresh")):
+    for wishes, told in (
+        (["--quick"], "--quick goes with --fresh"),
+        (["--output", "x"], "--output goes with --fresh and --row"),
+    ):
         with pytest.raises(SystemExit):
             module.parsed(["synthetic", *wishes])
         assert told in capsys.readouterr().err
@@ -135,3 +138,55 @@ def test_rows_are_compared_seed_by_seed(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert 0 < found["randomisation"] <= 1
     same = paired.compared((paths["plain", seed], paths["plain", seed]) for seed in (0, 1))
     assert (same["only_latent"], same["only_plain"], same["randomisation"]) == (0, 0, 1.0)
+
+
+# --- published tables row by row ----------------------------------------------------------------------------
+
+
+def test_every_row_of_a_table_is_of_a_study_and_has_a_time_if_it_was_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = study("tables", monkeypatch)
+    for table in tables.TABLES:
+        rows = tables.rows_of(table)
+        assert rows
+        for name, row in rows.items():
+            assert (ROOT / "studies" / f"{row.study}.py").is_file()
+            assert row.cells() or table == "MV.table2", f"{table}: {name}"
+    assert "| latent, mavg | 94.37 | 93.64 ± 0.05 | 2 min |" in tables.listing("LP.table4")
+
+
+def test_a_row_runs_its_own_cell_and_shows_it_beside_the_record(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "studies", "LP.figure3", "--row", "perceptron", "--seed", "1", "--output"]
+    made = subprocess.run([*command, tmp_path], cwd=ROOT, capture_output=True, text=True, check=True)
+    first, *rest = made.stdout.splitlines()
+    assert first == "LP.figure3, perceptron, seed 1: about 1 s, by the record of docs/studies/synthetic.json"
+    assert rest[0].startswith("published: 57.3; record: 53.03")
+    rows = [line for line in rest if line.startswith("| method")]
+    assert len(rows) == 1
+    assert rows[0].endswith("| +0.00 |")
+
+
+def test_a_quick_run_that_is_stopped_prints_the_headlines_that_it_has(tmp_path: Path) -> None:
+    """The cells of published tables come first, whatever the order of the study."""
+    command = [sys.executable, "-m", "studies", "synthetic", "--fresh", "--quick", "500", "--output", tmp_path]
+    running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stderr is not None
+    line = running.stderr.readline()  # of the first cell
+    assert line.startswith("{'method': 'perceptron', 'p': 0.9,")
+    assert running.stderr.readline()  # the first one is kept by now
+    running.terminate()
+    told, errors = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "| method perceptron, p 0.9, seed 1, length 20, states None | accuracy |" in told
+    assert "run again; stopped" in errors
+
+
+def test_rows_that_do_not_exist_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    module = study("__main__", monkeypatch)
+    for wishes, told in (
+        (["LP.table4", "--row", "latent"], "LP.table4 has no row 'latent'; its rows are: latent, mavg; "),
+        (["synthetic", "--row", "CRF"], "--row goes with a published table: LP.figure3, "),
+        (["LP.table4", "--seed", "1"], "--seed goes with --row"),
+    ):
+        with pytest.raises(SystemExit):
+            module.parsed(wishes)
+        assert told in capsys.readouterr().err

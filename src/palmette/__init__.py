@@ -19,18 +19,19 @@ if TYPE_CHECKING:
     from palmette.data.treebank import Treebank
     from palmette.datasets import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
     from palmette.errors import DataError, ModelError, PalmetteError, TemplateError, UsageError
-    from palmette.estimators.base import load
     from palmette.estimators.check import check
     from palmette.estimators.pick import pick, pick_file
     from palmette.estimators.tagger import Tagger
     from palmette.lab.hmm.estimator import HMM
     from palmette.lab.lm.language_model import LanguageModel
+    from palmette.models import load
     from palmette.options.chain import LabelHistory, Latent, Plain
     from palmette.options.learners import *  # noqa: F403
     from palmette.options.search import Beam, Viterbi
     from palmette.parsing.hypergraph import Hypergraph
     from palmette.parsing.parser import Parser
     from palmette.parsing.retag import jackknife
+    from palmette.pipeline.document import ParsedDocument
     from palmette.pipeline.pipeline import Pipeline
     from palmette.reports.plots import plot
     from palmette.tuning.tune import TuneResult, tune, tune_file
@@ -46,7 +47,6 @@ _MODULES = {
     "data.treebank": ("Treebank",),
     "datasets": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),
     "errors": ("DataError", "ModelError", "PalmetteError", "TemplateError", "UsageError"),
-    "estimators.base": ("load",),
     "estimators.check": ("check",),
     "classification.classifier": ("Classifier",),
     "lab.hmm.estimator": ("HMM",),
@@ -56,8 +56,10 @@ _MODULES = {
     "estimators.pick": ("pick", "pick_file"),
     "parsing.retag": ("jackknife",),
     "estimators.tagger": ("Tagger",),
+    "models": ("load",),
     "options.chain": ("LabelHistory", "Latent", "Plain"),
     "options.search": ("Beam", "Viterbi"),
+    "pipeline.document": ("ParsedDocument",),
     "pipeline.pipeline": ("Pipeline",),
     "reports.plots": ("plot",),
     "parsing.hypergraph": ("Hypergraph",),

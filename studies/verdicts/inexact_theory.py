@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from studies.verdicts.data import bench, by_test, ratio
 from studies.verdicts.pairs import pair_above
-from studies.verdicts.rule import YES, Claim, Part, at_most
+from studies.verdicts.rule import Claim, Part, at_most
 
-BEAM, PAGE = "tests/test_beam.py", ("../beam.md",)
 MANY = 5  # states per label
 
 
@@ -23,44 +22,41 @@ def theory() -> list[Claim]:
         Claim(
             "With exact search the perceptron makes at most R²/δ² updates on separable data.", "theorem",
             [
-                by_test("chains", "tests/test_convergence.py", "test_updates_stay_within_the_bound_on_separable_data"),
-                by_test("mistakes", "tests/test_theorems.py", "test_mistakes_of_the_plain_perceptron"),
+                by_test("chains", "test_updates_stay_within_the_bound_on_separable_data"),
+                by_test("mistakes", "test_mistakes_of_the_plain_perceptron"),
             ],
-            "Binary, multiclass and structured perceptron are one algorithm.", ("../concepts.md",),
+            "Binary, multiclass and structured perceptron are one algorithm.",
         ),
         Claim(
             "With greedy search the standard update may never converge on separable data; early and max-violation do.",
             '"time flies"',
             [
-                by_test("time flies", BEAM, "test_time_flies"),
-                by_test("three words", BEAM, "test_the_standard_update_never_ends_where_the_others_do"),
+                by_test("time flies", "test_time_flies"),
+                by_test("three words", "test_the_standard_update_never_ends_where_the_others_do"),
             ],
-            "The standard update repeats a step that corrects nothing.", PAGE, YES,
         ),
         Claim(
             "Any update that corrects a violation converges within the same bound, without exact search.",
             "Huang et al. (2012)",
             [
-                by_test("chains", BEAM, "test_updates_stay_below_the_bound"),
-                by_test("trees", "tests/test_parser_merging.py", "test_updates_end_within_the_bound"),
+                by_test("chains", "test_updates_stay_below_the_bound"),
+                by_test("trees", "test_updates_end_within_the_bound"),
             ],
-            "On small separable problems.", PAGE,
+            "On small separable problems.",
         ),
         Claim(
             "Early and max-violation updates always correct a violation.", "by definition",
-            [by_test("", BEAM, "test_all_updates_but_the_standard_one_are_violations")],
-            "No bad update in any study either.", PAGE, YES,
+            [by_test("", "test_all_updates_but_the_standard_one_are_violations")],
         ),
         Claim(
             "Viterbi over label g-grams takes O(n T^g) time.", "O(nT³) for trigrams",
             [_cost(order) for order in (1, 2)],
-            "A pass of training with five states per label, to one state: at most 5² and 5³ times.", ("../latent.md",),
+            "A pass of training with five states per label, to one state: at most 5² and 5³ times.",
         ),
         Claim(
             "A template set should hold the subsets of its templates, which takes the place of smoothing.",
             "a recommendation",
             [pair_above("subsets of templates", "np", "NP chunks")],
             "Pairs and triples of words and parts of speech with and without their parts.",
-            ("notes", "../templates.md"),
         ),
     ]  # fmt: skip

@@ -7,9 +7,7 @@ from studies.common import Cell
 from studies.verdicts.data import bench, by_test, cells, curve_best, figures, ratio, typical_spread
 from studies.verdicts.rule import (
     MISSING,
-    NO,
     TASTE,
-    YES,
     Claim,
     Figures,
     Outcome,
@@ -18,13 +16,12 @@ from studies.verdicts.rule import (
     at_least,
     at_most,
     holds,
-    judged,
     level,
     missing,
 )
-from studies.verdicts.tests_of_means import LEVEL
 
 PAGES = ("probperc",)
+CORPORA = {"chunks": "CoNLL-2000", "np": "CoNLL-2000", "jnlpba": "JNLPBA", "ewt": "EWT"}
 TASKS = {"chunks": "chunks", "np": "NP", "jnlpba": "JNLPBA", "ewt": "EWT"}
 SOFTMAX = ("probPerc, n = 2", "probPerc, n = 5", "probPerc, n = 10")
 
@@ -72,7 +69,8 @@ def _against(rival: str) -> list[Part]:
         if rival == "5-best MIRA, span cost" and task == "ewt":
             continue
         p = recorded_p(task, own, rival)
-        parts.append(above(f"{name}, {own.removeprefix('probPerc, ')}", scores(task, own), scores(task, rival), p=p))
+        part = above(f"{name}, {own.removeprefix('probPerc, ')}", scores(task, own), scores(task, rival), p=p)
+        parts.append(part._replace(corpus=CORPORA[task], rival=rival))
     return parts
 
 
@@ -85,6 +83,7 @@ def _functions() -> list[Part]:
     return [
         above(f"{name}, {rival}", scores(task, "probPerc, n = 5"), scores(task, f"probPerc, n = 5, {rival}"),
               p=recorded_p(task, "probPerc, n = 5", f"probPerc, n = 5, {rival}"))
+        ._replace(corpus=CORPORA[task], rival=rival)
         for task, name in TASKS.items() for rival in ("linear", "polynomial")
     ]  # fmt: skip
 
@@ -98,12 +97,6 @@ def _first_share(task: str) -> Part:
     first = {kind: 100 * found[0][kind][0] for kind in ("softmax", "linear", "polynomial")}
     told = ", ".join(f"{kind} {share:.0f} %" for kind, share in first.items())
     return holds(part, told, first["softmax"] == max(first.values()))
-
-
-def _most_weight() -> str:
-    """On how many tasks the log-linear function puts more weight on the first candidate than the others."""
-    found = [judged(Claim("", "", [_first_share(task)], "", ())).verdict for task in TASKS]
-    return f"{found.count(YES)} of {len(found)}"
 
 
 def _falling(task: str) -> Part:
@@ -129,53 +122,33 @@ def _to_best(task: str, first: str, second: str) -> Figures:
     return ratio(f"{first} to {second} on {task}", *([c["to_best"]] if c else [] for c in pair))
 
 
-def counted(parts: list[Part]) -> str:
-    """How many comparisons are significant, in each direction."""
-    found = judged(Claim("", "", parts, "", ())).outcomes
-    sure = [o for o in found if o.corrected is not None and o.corrected < LEVEL]
-    up = sum((o.difference or 0) > 0 for o in sure)
-    return f"Of {len(found)} comparisons {up} are significantly in its favour, {len(sure) - up} against it."
-
-
-def _claim(text: str, parts: list[Part], why: str, why_if: str = "") -> Claim:
-    return Claim(text, "no figure", parts, why, PAGES, why_if, counted(parts))
-
-
-def _best_function() -> str:
-    """On how many tasks linear probabilities are best of the three functions."""
-    kinds = ("", ", linear", ", polynomial")
-    best = [max(kinds, key=lambda k: scores(task, f"probPerc, n = 5{k}").mean)
-            for task in TASKS if all(scores(task, f"probPerc, n = 5{k}").values for k in kinds)]  # fmt: skip
-    return f"Linear probabilities have the highest mean on {best.count(', linear')} of {len(best)} tasks."
+def _claim(text: str, parts: list[Part], note: str = "") -> Claim:
+    return Claim(text, "no figure", parts, note, pooled=True)
 
 
 def accuracy() -> list[Claim]:
     crf = [*_against("CRF, L-BFGS"), *_against("CRF, AdaGrad")]
     plain = [
         above(f"{name}, {rival}", scores(task, rival), scores(task, "perceptron"), p=recorded_p(task, rival))
+        ._replace(corpus=CORPORA[task], rival=rival)
         for rival in ("CRF, L-BFGS", "CRF, AdaGrad") for task, name in TASKS.items()
     ]  # fmt: skip
     return [
         _claim("ProbPerc is above the averaged perceptron.", _against("perceptron"), "p is over sentences."),
         _claim("ProbPerc is above MIRA.", _against("MIRA"), "MIRA over the best path alone."),
         _claim("ProbPerc is above n-best MIRA, which treats all candidates alike.",
-               [*_against("5-best MIRA"), *_where_run("5-best MIRA, capped sum")],
-               "Over the same list margins do better than probabilities.", NO),
-        _claim("ProbPerc is above the CRF.", crf, "The CRF trained by AdaGrad is stronger than that of 60 iterations.",
-               NO),
+               [*_against("5-best MIRA"), *_where_run("5-best MIRA, capped sum")]),
+        _claim("ProbPerc is above the CRF.", crf, "Two ways to train the CRF: 60 iterations of L-BFGS, and AdaGrad."),
         _claim("ProbPerc is above the max-violation perceptron.", _against("max-violation, beam 4"),
                "Max-violation has a beam of 4."),
-        Claim("ProbPerc is above an LSTM.", "no figure", [missing("", "an LSTM")], "Palmette has no neural networks.",
-              PAGES),
-        _claim("Without probabilities the perceptron has a relatively low accuracy, below the CRF.", plain,
-               "It depends on how the CRF is trained.", NO),
-        _claim("Of three functions from scores to probabilities the log-linear one is best.", _functions(),
-               _best_function(), NO),
+        Claim("ProbPerc is above an LSTM.", "no figure", [missing("", "an LSTM")],
+            "Palmette has no neural networks."),
+        _claim("Without probabilities the perceptron has a relatively low accuracy, below the CRF.",
+               plain),
+        _claim("Of three functions from scores to probabilities the log-linear one is best.", _functions()),
         Claim(
             "The log-linear function is best because it puts more weight on the first candidates.", "an explanation",
             [*(_first_share(task) for task in TASKS), *_functions()],
-            f"It puts most weight on the first candidate on {_most_weight()} tasks, and is not best on all of them.",
-            PAGES, NO,
             "Mean share of the first of five candidates on development data, with the weights that it learnt.",
         ),
         Claim(
@@ -185,17 +158,16 @@ def accuracy() -> list[Claim]:
                 level("NP, Sha and Pereira (2003) 94.38", scores("np", chosen("np")), 94.38),
                 level("JNLPBA, best system of the shared task 72.55", scores("jnlpba", chosen("jnlpba")), 72.55),
             ],
-            "Beside what others report on the same data; our features are not tuned for it.", PAGES, NO,
         ),
         Claim(
             "A rate that falls with the passes is the choice.", "γ₀ / (1 + passes), a typical choice",
             [_falling(task) for task in TASKS],
-            "On development data, five candidates; holds if it is at most 0.1 below the best constant rate.", PAGES,
+            "On development data, five candidates; holds if it is at most 0.1 below the best constant rate.",
         ),
         Claim(
             "ProbPerc serves trees too.", "no figure",
             [above("parser, UAS on dev", parser("probperc"), parser("perceptron"))],
-            f"On the beam of a parser, 1,500 sentences, {len(parser('probperc').values)} seeds.", ("parsing",),
+            f"On the beam of a parser, 1,500 sentences, {len(parser('probperc').values)} seeds.",
         ),
     ]  # fmt: skip
 
@@ -205,18 +177,17 @@ def speed() -> list[Claim]:
         Claim(
             "Training probPerc is almost as fast as training the perceptron.", "almost as fast",
             [at_most(f"a pass, n = {n}", _pass_cost(f"probperc, {n}"), 1.5, " times") for n in (5, 10)],
-            "Almost: at most 1.5 times; by `python -m bench nbest` on CoNLL-2000.", ("probperc", "../nbest.md"),
+            "Almost: at most 1.5 times; by `python -m bench nbest` on CoNLL-2000.",
         ),
         Claim(
             "Tagging with probPerc is as fast as with the perceptron.", "the same",
             [holds("", "the same search over the same kind of model", True)],
             "By construction: only training differs.",
-            ("../learners.md",),
         ),
         Claim(
             "Perceptrons train faster than gradient-based learners.", "fast",
             [at_least(name, _to_best(task, "CRF, L-BFGS", "perceptron"), 2, " times") for task, name in TASKS.items()],
-            "Time of the CRF to its best pass, to the perceptron's; holds from twice on.", PAGES,
+            "Time of the CRF to its best pass, to the perceptron's; holds from twice on.",
         ),
         Claim(
             "Training probPerc is ten times faster than training the CRF.", "an order of magnitude",
@@ -224,22 +195,24 @@ def speed() -> list[Claim]:
              for task, name in TASKS.items()],
             "Holds from half of the published ratio on; times to the best pass on development data, on a machine with "
             "other "
-            "work.", PAGES,
+            "work.",
         ),
         Claim(
             "Training probPerc is ten times faster than training an LSTM.", "an order of magnitude",
-            [missing("", "an LSTM")], "Palmette has no neural networks.", PAGES,
+            [missing("", "an LSTM")],
+            "Palmette has no neural networks.",
         ),
         Claim(
             "Lists of n best paths cost little more than the best path.", "very efficient",
             [at_most("5 paths by A*", _search_cost("A*, 5"), 2, " times"),
              at_most("10 paths by A*", _search_cost("A*, 10"), 2, " times"),
-             by_test("A* and lazy lists agree", "tests/test_kbest.py", "test_both_ways_agree_on_longer_sentences")],
-            "Little: at most twice the time of Viterbi, over CoNLL-2000.", ("../nbest.md",),
+             by_test("A* and lazy lists agree", "test_both_ways_agree_on_longer_sentences")],
+            "Little: at most twice the time of Viterbi, over CoNLL-2000.",
         ),
         Claim(
             "ProbPerc is easy to implement, and the first probabilistic extension of perceptrons.", "a judgement",
-            [Part(Outcome("", TASTE, "nothing to measure"))], "Not a statement about figures.", ("../learners.md",),
+            [Part(Outcome("", TASTE, "nothing to measure"))],
+            "Not a statement about figures.",
         ),
     ]  # fmt: skip
 
@@ -252,33 +225,27 @@ def _search_cost(kind: str) -> Figures:
 
 
 def theory() -> list[Claim]:
-    path, page = "tests/test_nbest_theorems.py", ("../learners.md#bounds-on-mistakes",)
     return [
         Claim(
             "On separable data probPerc makes at most R²/δ² updates.", "theorem 1",
-            [by_test("counterexample", path, "test_the_printed_bound_does_not_hold_everywhere", holds=False)],
-            "The proof takes paths below gold for violations; a problem of three examples needs more updates. A "
-            "weaker bound "
-            "holds if right guesses are skipped.", page, NO,
+            [by_test("counterexample", "test_the_printed_bound_does_not_hold_everywhere", holds=False)],
         ),
         Claim(
             "ProbPerc converges on separable data, as fast as the perceptron.", "theorem 1",
             [
-                by_test("updates on errors end", path, "test_probperc_on_errors_ends_within_its_bound"),
-                by_test("as published, always updating", path, "test_always_updating_never_ends", holds=False),
+                by_test("updates on errors end", "test_probperc_on_errors_ends_within_its_bound"),
+                by_test("as published, always updating", "test_always_updating_never_ends", holds=False),
             ],
-            "As published it also updates after right guesses, by ever smaller steps, and never ends.", page, NO,
         ),
         Claim(
             "On inseparable data the first pass of probPerc makes at most (R + D)²/δ² mistakes.", "theorem 2",
-            [by_test("", path, "test_the_first_pass_on_inseparable_data")],
-            "Measured on twelve problems with noise; proven only with a larger constant.", page,
+            [by_test("", "test_the_first_pass_on_inseparable_data")],
+            "Measured on twelve problems with noise; proven only with a larger constant.",
         ),
         Claim(
             "The perceptron is the case n = 1.", "related work",
-            [by_test("", path, "test_without_candidates_to_share_with_it_is_the_perceptron")],
+            [by_test("", "test_without_candidates_to_share_with_it_is_the_perceptron")],
             "Exactly so with a rate of 1 and without adding gold to the list; with gold added the step is smaller.",
-            ("../learners.md",),
         ),
     ]  # fmt: skip
 

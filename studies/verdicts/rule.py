@@ -1,4 +1,10 @@
-"""How a claim is judged: parts that compare figures, each with an outcome, and the verdict that follows from them."""
+"""How a claim is judged: parts that compare figures, each with an outcome, and the verdict that follows from them.
+
+A claim that says "all" holds if every part holds at the level of a single test: that is an intersection-union test,
+which needs no correction for the number of parts. A claim about several tasks (`pooled`) is one question, whose answers
+are put together by Stouffer's sum; parts on the same corpus count as one. Where a paper prints no difference none is
+assumed: a test that finds nothing leaves the question open.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +13,13 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from palmette.evaluation.significance import holm
 from studies.verdicts.tests_of_means import (
     LEVEL,
     Sample,
     Spread,
     half_interval,
+    normal_below,
+    normal_quantile,
     p_value,
     power,
     power_of_equality,
@@ -20,10 +27,12 @@ from studies.verdicts.tests_of_means import (
     spread_of_p,
 )
 
-YES, NO, OPEN, MISSING, TASTE = "reproduced", "not reproduced", "undecidable", "not run", "no measure"
-VERDICTS = (YES, NO, OPEN, MISSING, TASTE)
-ENOUGH = 0.8  # power from which on "not found" counts as "not there"
-RELEVANT = 0.2  # the difference that a test should find where the paper prints none, in points
+YES, NO, OPEN, TASTE = "holds", "does not hold", "open", "no measure"
+BETTER = "better here"  # a weakness or a limit that the paper reports is absent
+SHORT = "not run as published"  # a shortcut of ours would decide: fewer iterations, fewer states
+MISSING = "not run"
+VERDICTS = (YES, BETTER, NO, OPEN, SHORT, MISSING, TASTE)
+ENOUGH = 0.8  # power from which on "not found" counts as "not there", for a published difference
 CLOSE = 0.2  # how far below the published figure a level may be, in points
 
 
@@ -68,28 +77,22 @@ class Outcome(NamedTuple):
     verdict: str
     figures: str
     difference: float | None = None
-    p: float | None = None  # before Holm's correction
-    corrected: float | None = None
+    p: float | None = None
     power: float | None = None
     test: str = ""  # how p came about
 
     def told(self) -> str:
-        """In one line, with the test."""
-        found = [self.figures]
-        if self.p is not None:
-            found.append(p_words(self.p if self.corrected is None else self.corrected))
-        if self.verdict == OPEN and self.power is not None:
-            found.append(f"power {100 * self.power:.0f} %")
-        inside = unbroken("; ".join(found))
+        """In one line, with p."""
+        inside = unbroken("; ".join([self.figures, *([] if self.p is None else [p_words(self.p)])]))
         return f"*{self.part.replace('*', '&#42;')}*: {inside}" if self.part else inside
 
 
 class Part(NamedTuple):
-    """One comparison of a claim, as a spread to be judged or as an outcome that needs no test."""
+    """One comparison of a claim. Of a claim over several tasks: its corpus, and with what the comparison is."""
 
     outcome: Outcome
-    spread: Spread | None = None
-    effect: float = RELEVANT
+    corpus: str = ""
+    rival: str = ""
 
 
 # --- parts --------------------------------------------------------------------------------------------------
@@ -98,8 +101,9 @@ class Part(NamedTuple):
 def above(
     part: str, first: Figures, second: Figures, gap: float | None = None, p: float | None = None, lower: bool = False
 ) -> Part:
-    """The first is better than the second. gap: the published difference, whose size a test should be able to find; p:
-    a recorded p-value (over sentences); lower: lower figures are better."""
+    """The first is better than the second. gap: the published difference: a test that would find it with ENOUGH power
+    and finds nothing decides against the claim; p: a recorded p-value (over sentences); lower: lower figures are
+    better."""
     missing = _missing(part, first, second)
     if missing:
         return missing
@@ -111,7 +115,12 @@ def above(
     spread = spread._replace(difference=sign * spread.difference)
     known = p_value(spread) if p is None else p
     test = "sentences" if p is not None else "seeds" if len(first.values) + len(second.values) > 2 else "typical spread"
-    return Part(Outcome(part, "", figures, sign * spread.difference, known, test=test), spread, abs(gap or RELEVANT))
+    strength = power(spread, abs(gap)) if gap else None
+    if known < LEVEL:
+        verdict = YES if spread.difference > 0 else NO
+    else:
+        verdict = NO if strength is not None and strength >= ENOUGH else OPEN
+    return Part(Outcome(part, verdict, figures, sign * spread.difference, known, strength, test))
 
 
 def same(part: str, first: Figures, second: Figures, margin: float, p: float | None = None) -> Part:
@@ -184,49 +193,63 @@ def _missing(part: str, *sides: Figures) -> Part | None:
 
 
 class Claim(NamedTuple):
-    """A published claim in our words. why: a sentence for the verdict `why_if`; without one it says how the claim was
-    measured and nothing of what came out, so that it fits any verdict (tests/test_claims.py looks at its words). how:
-    such a sentence beside a `why` that has its verdict; pages: names of pages in docs/studies, or paths from there."""
+    """A published claim in our words. note: how it was measured; pooled: a statement about tasks in general, not about
+    each of them; shortcut: what of ours would decide instead of the method; obstacle: a weakness or a limit, whose
+    absence is no failure."""
 
     claim: str
     published: str
     parts: Sequence[Part]
-    why: str
-    pages: Sequence[str]
-    why_if: str = ""  # the verdict to which `why` belongs; "" for any
-    how: str = ""
+    note: str = ""
+    pooled: bool = False
+    shortcut: str = ""
+    obstacle: bool = False
+
+
+class Answer(NamedTuple):
+    """What the pooled tasks say of a claim about one rival."""
+
+    verdict: str
+    p: float | None
 
 
 class Judged(NamedTuple):
-    """A claim with the outcomes of its parts and its verdict."""
+    """A claim with its verdict, and the answers of pooled tasks by rival."""
 
     claim: Claim
-    outcomes: list[Outcome]
     verdict: str
+    pooled: dict[str, Answer]
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        return [part.outcome for part in self.claim.parts]
 
 
 def judged(claim: Claim) -> Judged:
-    """All parts must hold. One that fails decides; otherwise one that cannot be decided, then one that was not run."""
-    outcomes = _tested(claim.parts)
-    found = {outcome.verdict for outcome in outcomes}
+    """The verdict of a claim: of all parts, or of all rivals over the pooled tasks."""
+    rivals = dict.fromkeys(part.rival for part in claim.parts) if claim.pooled else {}
+    answers = {rival: pooled([part for part in claim.parts if part.rival == rival]) for rival in rivals}
+    found = {answer.verdict for answer in answers.values()} or {part.outcome.verdict for part in claim.parts}
     verdict = next((v for v in (NO, OPEN, MISSING, YES) if v in found), TASTE)
-    return Judged(claim, outcomes, verdict)
+    if claim.shortcut and verdict in (NO, OPEN):
+        verdict = SHORT
+    if claim.obstacle and verdict == NO:
+        verdict = BETTER
+    return Judged(claim, verdict, answers)
 
 
-def _tested(parts: Sequence[Part]) -> list[Outcome]:
-    """Outcomes, those of comparisons after Holm's correction for their number in the claim."""
-    compared = [k for k, part in enumerate(parts) if part.spread is not None]
-    corrected = dict(zip(compared, holm([parts[k].outcome.p or 0.0 for k in compared]), strict=True))
-    found = []
-    for k, part in enumerate(parts):
-        outcome = part.outcome
-        if part.spread is not None:
-            strength = power(part.spread, part.effect)
-            outcome = outcome._replace(corrected=corrected[k], power=strength)
-            if corrected[k] < LEVEL:
-                verdict = YES if part.spread.difference > 0 else NO
-            else:
-                verdict = NO if strength >= ENOUGH else OPEN
-            outcome = outcome._replace(verdict=verdict)
-        found.append(outcome)
-    return found
+def pooled(parts: Sequence[Part]) -> Answer:
+    """Verdict and p of Stouffer's sum of the signed z-values of comparisons. Those on one corpus are averaged first, as
+    if they were one measurement."""
+    by_corpus: dict[str, list[float]] = {}
+    for part in parts:
+        p, difference = part.outcome.p, part.outcome.difference
+        if p is not None and difference is not None:
+            z = normal_quantile(1 - max(p, 1e-9) / 2)
+            by_corpus.setdefault(part.corpus, []).append(z if difference > 0 else -z)
+    if not by_corpus:
+        return Answer(MISSING, None)
+    means = [statistics.mean(values) for values in by_corpus.values()]
+    total = sum(means) / len(means) ** 0.5
+    p = 2 * (1 - normal_below(abs(total)))
+    return Answer(OPEN if p >= LEVEL else YES if total > 0 else NO, p)

@@ -86,11 +86,11 @@ def spread_of(first: Sample, second: Sample, typical: float | None = None) -> Sp
 def spread_of_p(difference: float, p: float) -> Spread:
     """The standard error that a recorded two-sided p-value of a difference implies, under a normal distribution. Of
     p = 1 nothing follows but that the error is not below the difference."""
-    z = _normal_quantile(1 - max(p, 1e-9) / 2)
+    z = normal_quantile(1 - max(p, 1e-9) / 2)
     return Spread(difference, abs(difference) / z if z > 0.01 else max(abs(difference), 1e-9) * 100, math.inf)
 
 
-def _normal_quantile(share: float) -> float:
+def normal_quantile(share: float) -> float:
     return t_quantile(share, math.inf) if share > 0.5 else 0.0
 
 

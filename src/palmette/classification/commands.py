@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from palmette.classification.options import ClassifierOptions
 from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
-from palmette.cli.common import OF_FILES, EncodingOptions, ThreadOptions, is_model, names_of, text_spec
+from palmette.cli.common import OF_FILES, EncodingOptions, ThreadOptions, base_params, is_model, names_of, text_spec
 from palmette.cli.compare import Comparing
 from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source, report_training
 from palmette.data.text import TextSpec
 from palmette.errors import DataError, UsageError
 from palmette.options.declare import Options, option
-from palmette.options.training import LIMITS
+from palmette.options.presets import CLASSIFIER_PRESETS, listed
 
 if TYPE_CHECKING:
     from palmette.classification.classifier import Classifier
@@ -181,6 +181,10 @@ class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand)
     dev_negatives: str | None = option(
         default=None, metavar="FILE", group="data", path="input", help="Negative sentences; goes with --dev-positives."
     )
+    preset: str | None = option(
+        default=None, flag="as", metavar="NAME", group="model", choices=listed(CLASSIFIER_PRESETS),
+        help="Train as published: a name for the settings of a method, which are printed and further flags change.",
+    )  # fmt: skip
     resume: str | None = option(
         default=None, metavar="MODEL", group="training", path="input",
         help="Continue training this model, also with new data and attributes; its options are kept.",
@@ -232,7 +236,7 @@ class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand)
         if old is not None and fixed:
             flags = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
             raise UsageError(f"{flags}: --resume continues with the features, views and classes of the model")
-        before = {} if old is None else old.get_params(deep=False) | dict.fromkeys(LIMITS)
+        before = base_params(ClassifierOptions, self.preset, CLASSIFIER_PRESETS, old, self.quiet or self.json)
         return Classifier(**self.params(ClassifierOptions, before))
 
     def _classes(self, sources: Sources, train: LabelledSentences) -> tuple[str, str]:

@@ -103,7 +103,9 @@ class LatentOptions(TrainingOptions):
         default=("iob2",), group="model", metavar="all|NAME,...", check=lambda given: void(view_names(given)),
         help=f"Representations of the latent chunking: all, or some of {', '.join(VIEWS)}.",
     )  # fmt: skip
-    combine: str = option(default="add", choices=COMBINE, group="model", help="How several views are combined.")
+    combine: str = option(
+        default="add", choices=COMBINE, group="model", help="How several views are combined (Clifton et al. 2013)."
+    )
     types: int | tuple | list | None = option(
         default=None, group="model", metavar="N|NAME,...", parse=_parse_types,
         check=lambda given: void(type_names(given)),

@@ -44,6 +44,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "This installation": {
         "doctor": ("cli.installation:Doctor", "Report versions, how kernels run and what is missing."),
+        "models": ("models.commands:Models", "List the models that are installed, with their scores."),
         "completion": ("cli.installation:Completion", "Print or install completion for bash, zsh or fish."),
     },
 }
@@ -175,6 +176,7 @@ def _run(given: list[str]) -> None:
         print(command_help(command, rest, everything="all" in rest))
         return
     made = command.parsed(rest)
+    _name_installed(made)
     from palmette.cli.command import check_paths
     from palmette.data.files import outlast_reader
 
@@ -231,14 +233,33 @@ def _of_kind(verb: str, rest: list[str]) -> tuple[str, list[str]]:
                 raise UsageError(f"`palmette {verb}` is the same for all kinds of models: leave --task out")
             return _spelling(kind, verb), rest[:k] + rest[k + (1 if equals else 2) :]
     for word in rest if verb != "train" else ():
-        if not word.startswith("-") and os.path.isfile(word):
+        path = _installed(word)
+        if path is not None:
             from palmette.data.model_file import peek_kind  # imports NumPy, which `--help` does not wait for
 
-            kind = peek_kind(word)
+            kind = peek_kind(path)
             if kind is not TAGGER:
                 kind.check(verb, word)
                 return _spelling(kind, verb), rest
     return verb, rest
+
+
+def _installed(word: str) -> str | None:
+    """The file of this name, or that of the installed model of this name."""
+    if word.startswith("-") or os.path.isfile(word):
+        return None if word.startswith("-") else word
+    from palmette.lazy import loaded
+
+    found: str = loaded("models:path_of")(word)
+    return None if found == word else found
+
+
+def _name_installed(command: Command) -> None:
+    """Put the files of installed models where a command has their names instead of files that it reads."""
+    for each in type(command).__options__.values():
+        value = getattr(command, each.name)
+        if each.argument and each.path == "input" and isinstance(value, str) and not os.path.exists(value):
+            setattr(command, each.name, _installed(value) or value)
 
 
 def _spelling(kind: Kind, verb: str) -> str:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.text import TextSpec, check_encoding
 from palmette.errors import DataError, UsageError, counted
 from palmette.options.declare import Options, option
+from palmette.options.presets import Preset, parameters
 from palmette.options.search import MOST_BEAM
+from palmette.options.training import LIMITS
 
 if TYPE_CHECKING:
     from palmette.cli.command import Command
     from palmette.data.formats.spec import FormatSpec
+    from palmette.estimators.base import Estimator
     from palmette.estimators.tagger import Tagger
     from palmette.structures.chain.search import BeamSearch
 
@@ -26,6 +29,26 @@ DECODINGS = {
     "marginal": "per token the label with the largest posterior",
     "exact": "the best label sequence, summed over its paths",
 }
+
+
+def base_params(
+    owner: type[Options], name: str | None, presets: Mapping[str, Preset], old: Estimator | None, silent: bool
+) -> dict[str, Any]:
+    """The parameters that the flags of a training change: those of the model that is resumed, or of a preset, whose
+    settings are reported."""
+    if old is not None:
+        if name is not None:
+            raise UsageError("--as: --resume continues with the options of the model")
+        return old.get_params(deep=False) | dict.fromkeys(LIMITS)
+    if name is None:
+        return {}
+    preset = presets[name]
+    if not silent:
+        logger.info("as %s (%s): %s", name, preset.source, preset.flags(owner))
+        for about, text in (("your choice", preset.open), ("not as published", preset.differs)):
+            if text:
+                logger.info("  %s: %s", about, text)
+    return parameters(owner, preset)
 
 
 OF_FILES = ("format", "columns", "separator", "ragged", *TextSpec.__options__)

@@ -1,4 +1,4 @@
-"""`palmette demo`: train a tagger and a chunker and tag a sentence, in half a minute."""
+"""`palmette demo`: a ready model on three sentences, then a tagger and a chunker trained in seconds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,20 +26,32 @@ SENTENCE = "The old ferry had not left the harbour when the first guests arrived
 
 DATA = ("vowels", "acronyms", "sentences", "grammaticality", "trees")  # of `datasets.example_files`
 TITLES = {
-    "pos": "1. A part-of-speech tagger: words to Penn tags",
-    "chunk": "2. A chunker: words and tags to phrases",
+    "pos": "2. Train a part-of-speech tagger: words to Penn tags",
+    "chunk": "3. Train a chunker: words and tags to phrases",
 }
+ENGLISH = "en"
+TEXT = (
+    "Mary Wollstonecraft moved from London to Paris in 1792. Her daughter grew up in Scotland and wrote near "
+    "Lake Geneva. The University of Oxford keeps most of its pages."
+)
+DRAWN = 1  # the sentence of TEXT whose tree is shown
+FOLDER = "palmette-demo"
+WEIGHED = 6  # contributions of an explanation
 
 
 class Demo(ForceOptions, Command):
-    """Train and show a tagger and a chunker on a small corpus that ships with palmette."""
+    """Show the English model on three sentences, then train and show a tagger and a chunker on a small corpus."""
 
-    folder: str = option(
-        default=".", flag="output", short="o", metavar="FOLDER", path="folder",
-        help="Where to write the corpus and the two model files, pos.palm and chunk.palm.",
+    folder: str | None = option(
+        default=None, flag="output", short="o", metavar="FOLDER", path="folder",
+        help="Where to write the corpus and the two model files, pos.palm and chunk.palm (default: a new folder "
+        f"{FOLDER}; with --corpus or --data here).",
     )  # fmt: skip
     text: str | None = option(default=None, help="A sentence to tag at the end; on a terminal you are asked for one.")
-    corpus: bool = option(default=True, group="data", help="Write the corpus: train.txt, dev.txt and test.txt.")
+    verbose: bool = option(default=False, help="Show the training log.")
+    corpus: bool | None = option(
+        default=None, group="data", help="Write the corpus: train.txt, dev.txt and test.txt (default: yes)."
+    )
     data: str | None = option(
         default=None, choices=DATA, group="data",
         help="Only write other data there, as NAME.txt and NAME_test.txt (trees: .conllu), for the examples in docs.",
@@ -48,25 +61,51 @@ class Demo(ForceOptions, Command):
         if self.data is not None:
             if self.text is not None:
                 raise UsageError("--data only writes files: leave --text out")
-            _write_data(self.data, self.folder, self.force)
+            _write_data(self.data, self.folder or ".", self.force)
             return
         from palmette.data import model_file
         from palmette.reports.tables import OutputConsole
 
-        targets = {name: os.path.join(self.folder, f"{name}.palm") for name in ("pos", "chunk")}
+        folder = self.folder or ("." if self.corpus else FOLDER)
+        if self.folder is None:
+            os.makedirs(folder, exist_ok=True)
+        targets = {name: os.path.join(folder, f"{name}.palm") for name in ("pos", "chunk")}
         for path in targets.values():
             model_file.check_output(path)
             check_replaced(self, path)
-        if self.corpus:
-            _write_corpus(self.folder, self.force)
+        if self.corpus is not False:
+            _write_corpus(folder, self.force)
         console = OutputConsole(80)
+        _show_english(console)
         _compile_first()
         with as_file(files("palmette") / "datasets" / "files") as shipped:
-            pos, chunk = (_train(console, kind, shipped, targets[kind], self.quiet) for kind in targets)
+            with nullcontext() if self.verbose else library_muted():
+                pos, chunk = (
+                    _train(console, kind, shipped, targets[kind], self.quiet or not self.verbose) for kind in targets
+                )
             _show_scores(console, pos, chunk, shipped)
-        _show_learnt(console, chunk)
+        _show_learnt(console, pos, chunk)
         _show_sentences(console, pos, chunk, self.text)
         _what_next(console, targets)
+
+
+def _show_english(console: Console) -> None:
+    """The sentences of TEXT with entities and tags, and a tree, if the English model is installed."""
+    from palmette.data.formats.conllu_light import tree_of
+    from palmette.lazy import loaded
+    from palmette.parsing.drawing import draw_tree
+    from palmette.reports.sentence import draw_chunks
+
+    if ENGLISH not in loaded("models:installed")():
+        return
+    console.print("[bold]1. A model that is ready: text to words, tags, entities, trees[/bold]")
+    _print_command(console, f'palmette tag {ENGLISH} "{TEXT.partition(". ")[0]}." --draw')
+    document = loaded("models:load")(ENGLISH)(TEXT)
+    labels = document.treebank.entities.cells()
+    for sentence in document.sentences:
+        words = sentence.words
+        console.print(draw_chunks([[word.form, word.upos] for word in words], [labels[word.index] for word in words]))
+    console.print(draw_tree(tree_of(document.treebank, DRAWN)))
 
 
 def _compile_first() -> None:
@@ -136,7 +175,7 @@ def _show_scores(console: Console, pos: Tagger, chunk: Tagger, data: Path) -> No
     from palmette.evaluation.scores import by_name
     from palmette.reports.tables import part_table
 
-    console.print("\n[bold]3. How good are they on 80 sentences that they have never seen?[/bold]")
+    console.print("\n[bold]4. How good are they on 80 sentences that they have never seen?[/bold]")
     tags = pos.evaluate(read_corpus(data / "test.txt", FormatSpec(label="1", columns=("0",))))
     spans = chunk.evaluate(read_corpus(data / "test.txt", FormatSpec()))
     assert tags.unseen_accuracy is not None
@@ -149,21 +188,26 @@ def _show_scores(console: Console, pos: Tagger, chunk: Tagger, data: Path) -> No
     console.print(part_table(by_name("", spans.by_type, 6)))
 
 
-def _show_learnt(console: Console, chunk: Tagger) -> None:
+def _show_learnt(console: Console, pos: Tagger, chunk: Tagger) -> None:
     from rich.markup import escape
 
     from palmette.reports.inspection import top_attributes
+    from palmette.reports.sentence import print_explanation
 
-    console.print("[bold]4. What did the chunker learn?[/bold] [dim](palmette inspect chunk.palm)[/dim]")
+    console.print("[bold]5. What did the chunker learn?[/bold] [dim](palmette inspect chunk.palm)[/dim]")
     for label in ("B-NP", "I-NP", "B-VP", "B-PP"):
         rows = top_attributes(chunk.model_, label, 4)
         console.print(f"{label:6}" + "  ".join(f"{escape(r['name'])} [dim]{r['weight']:+.1f}[/dim]" for r in rows))
+    words = ["Time", "flies", "like", "an", "arrow", "."]
+    console.print(f"\n[bold]6. Why these phrases?[/bold] [dim](palmette explain chunk.palm)[/dim] {' '.join(words)}")
+    (tags,) = pos.predict([words])
+    print_explanation(chunk.explain(list(zip(words, tags, strict=True))), WEIGHED, console)
 
 
 def _show_sentences(console: Console, pos: Tagger, chunk: Tagger, text: str | None) -> None:
     from palmette.reports.sentence import draw_chunks, tag_sentence
 
-    console.print("\n[bold]5. And on a sentence of yours?[/bold]")
+    console.print("\n[bold]7. And on a sentence of yours?[/bold]")
     if text is None and sys.stdin.isatty() and sys.stdout.isatty():
         console.print("[dim]Type one and press Enter (just Enter for ours):[/dim]")
         text = sys.stdin.readline()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from palmette.cli.change import MOST_LOSS, log_compact
 from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions
-from palmette.cli.common import forbidden_pairs, format_spec
+from palmette.cli.common import base_params, forbidden_pairs, format_spec
 from palmette.cli.output import exit_if_interrupted, report_training
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
@@ -16,7 +16,7 @@ from palmette.lazy import loaded
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import option
 from palmette.options.learners import HiddenMarkov
-from palmette.options.training import LIMITS
+from palmette.options.presets import TAGGER_PRESETS, listed
 
 if TYPE_CHECKING:
     from palmette.estimators.tagger import Tagger
@@ -31,7 +31,8 @@ FIXED = (
 class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
     """Train a tagger from a labelled file."""
 
-    examples = ("train train.txt -o chunk.palm --dev dev.txt", "train train.conllu -o pos.palm --learner crf")
+    examples = ("train train.txt -o chunk.palm --dev dev.txt", "train train.conllu -o pos.palm --learner crf",
+                "train train.txt -o np.palm --as sun2009 -t np.tmpl --dev dev.txt")  # fmt: skip
     owners = (TaggerOptions, FormatSpec)
     updates = ("resume",)
     hidden = ("unit", "penn-quotes", "candidates")
@@ -49,6 +50,10 @@ class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
     dev: str | None = option(
         default=None, metavar="FILE", path="input", help="Development file: the pass with the best score on it is kept."
     )
+    preset: str | None = option(
+        default=None, flag="as", metavar="NAME", group="model", choices=listed(TAGGER_PRESETS),
+        help="Train as published: a name for the settings of a method, which are printed and further flags change.",
+    )  # fmt: skip
     resume: str | None = option(
         default=None, metavar="MODEL", group="training", path="input",
         help="Continue training this model, also with new data, labels and attributes; its options are kept.",
@@ -148,7 +153,7 @@ class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
     def _tagger(self, old: Tagger | None) -> Tagger:
         from palmette.estimators.tagger import Tagger
 
-        before = {} if old is None else old.get_params(deep=False) | dict.fromkeys(LIMITS)
+        before = base_params(TaggerOptions, self.preset, TAGGER_PRESETS, old, self.quiet or self.json)
         if old is not None:
             before["learner"] = old._settings().chosen_learner.without_limit()
         tagger = Tagger(**file_params(self.params(TaggerOptions, before)))

@@ -119,6 +119,7 @@ PIPELINE = Kind(
         "inspect": ("pipeline.commands:InspectPipeline", "Show a pipeline: components, scores, settings."),
         "extract": ("pipeline.commands:ExtractComponent", "Take components out into a model file."),
         "replace": ("pipeline.commands:ReplaceComponent", "Put a component of another model in."),
+        "package": ("models.commands:PackageModel", "Make a package (wheel) of a pipeline."),
     },
     {"tag": "run"},
     {

@@ -1,6 +1,7 @@
 """Treebanks: a corpus whose words have heads and relations, from Python or from CoNLL-U (`formats/conllu.py`).
 
-The cells that a parser sees are the columns of the corpus, in the order of FIELDS; heads and relations are separate.
+The cells that a parser sees are the columns of the corpus, in the order of FIELDS; heads, relations and the labels of
+entities are separate.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from palmette.errors import DataError, counted
 
 FIELDS = ("form", "lemma", "upos", "xpos", "feats")
 NOTHING = "_"
+ENTITY = "entity"  # a field of a treebank that CoNLL-U has in MISC
+OUTSIDE = "O"
 
 
 class Treebank(msgspec.Struct, eq=False):
@@ -26,6 +29,7 @@ class Treebank(msgspec.Struct, eq=False):
     corpus: Corpus  # its columns are FIELDS
     heads: np.ndarray  # i32[N]  counted from 1 within the sentence; 0: the root; -1: unknown
     relations: Column  # of N tokens; `_`: unknown
+    entities: Column | None = None  # IOB2 labels of N tokens; None: unknown
 
     @property
     def offset(self) -> np.ndarray:
@@ -60,6 +64,10 @@ class Treebank(msgspec.Struct, eq=False):
             made = made.with_column(field, nothing)
         return made
 
+    def with_entities(self, entities: Column | None) -> Treebank:
+        """This treebank with other labels of entities."""
+        return replace(self, entities=entities)
+
     def with_trees(self, heads: np.ndarray, relations: Column) -> Treebank:
         """These sentences with other trees."""
         return replace(self, heads=heads, relations=relations)
@@ -67,7 +75,8 @@ class Treebank(msgspec.Struct, eq=False):
     def take(self, sentences: np.ndarray) -> Treebank:
         """The sentences with these numbers, in this order, without the text that they were read from."""
         tokens = tokens_of(self.offset, sentences)
-        return Treebank(take(self.corpus, sentences), self.heads[tokens], picked(self.relations, tokens))
+        entities = None if self.entities is None else picked(self.entities, tokens)
+        return Treebank(take(self.corpus, sentences), self.heads[tokens], picked(self.relations, tokens), entities)
 
 
 def tokens_of(offset: np.ndarray, sentences: np.ndarray) -> np.ndarray:

@@ -15,7 +15,6 @@ from palmette.data.files import FilePath
 from palmette.data.stream import Processed, process_file
 from palmette.data.text import PLAIN, TextSpec
 from palmette.errors import not_fitted
-from palmette.lazy import loaded
 from palmette.options.declare import Option, OptionError, Options, UnknownOption, Value
 from palmette.options.other_tools import unknown_parameter
 from palmette.options.spelling import assemble, flat_name, variant_options
@@ -65,18 +64,6 @@ class PerSentence(list[Any]):
         return made if dtype is None else made.astype(dtype)
 
 
-def load(path: FilePath, *, copy: bool = False) -> Any:
-    """The model of a file, of whatever kind: a `Tagger`, `Parser`, `Classifier`, `LinearClassifier`, `Pipeline`, or
-    `LanguageModel`. `copy` reads it into memory instead of mapping it."""
-    from palmette.data.model_file import peek_kind
-
-    made = peek_kind(path).loads
-    found = made.load(path, copy=True) if copy else made.load(path)
-    if getattr(getattr(found, "model_", None), "meta", {}).get("rows") is None:
-        return found
-    return loaded("classification.linear_classifier:LinearClassifier").load(path, copy=copy)
-
-
 class Estimator(Options):
     """Base of the estimators. Parameters are declared options; see options/declare.py.
 
@@ -120,6 +107,14 @@ class Estimator(Options):
             estimator_type=None, target_tags=TargetTags(required=True), classifier_tags=ClassifierTags(),
             input_tags=InputTags(one_d_array=True, two_d_array=False, string=True, dict=True),
         )  # fmt: skip
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """An estimator with the settings of a published method, as `--as` has them: `Tagger.preset("sun2009")`.
+        Changes have the names of flags, such as `latent=2`, `nbest=10` or `passes=80`."""
+        from palmette.options.presets import parameters, preset_of
+
+        return cls(**parameters(cls, preset_of(cls, name), changes))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with `deep` also those of a learner, search or state space, as `learner__nbest`."""

@@ -94,7 +94,8 @@ class Latent(SeveralStates):
     states: int | dict = option(
         default=2, kw_only=False, flag="latent", selects=True, parse=parse_latent, check=_check_latent,
         metavar="N|LABEL=N,...",
-        help="Hidden states behind every label, such as 3, or behind some: B-NP=2,I-NP=5.",
+        help="Hidden states behind every label, such as 3, or behind some: B-NP=2,I-NP=5 (the latent perceptron, or "
+        "with the learner dplvm a latent CRF).",
     )  # fmt: skip
     init: str = option(
         default="bare", help="Which weights of a latent model start at random; the others start at zero.",
@@ -163,7 +164,7 @@ TAGGER_LEARNERS: dict[str, type[Learner]] = {Auto.kind: Auto, **learners_of(CHAI
 NAMED_FEATURES = ("pos", "chunk", "ner", "char", "ngrams")
 
 
-def _named_file(text: str) -> tuple[str, str]:
+def named_file(text: str) -> tuple[str, str]:
     """NAME=FILE."""
     name, equals, path = text.partition("=")
     if not (name and equals and path):
@@ -267,11 +268,11 @@ class TaggerOptions(ChainOptions):
         help="Markov order of a named set or of ready-made attributes (default: 1); a template file states its own.",
     )  # fmt: skip
     lexicons: dict | None = option(
-        default=None, repeat=True, parse=_named_file, metavar="NAME=FILE", group="features", path="input",
+        default=None, repeat=True, parse=named_file, metavar="NAME=FILE", group="features", path="input",
         help="Word lists for the atoms lexicon:NAME.",
     )  # fmt: skip
     clusters: dict | None = option(
-        default=None, repeat=True, parse=_named_file, metavar="NAME=FILE", group="features", path="input",
+        default=None, repeat=True, parse=named_file, metavar="NAME=FILE", group="features", path="input",
         help="Word clusters for the atoms cluster:NAME.",
     )  # fmt: skip
     forbidden: Any = option(

@@ -153,7 +153,7 @@ class Crf(Likelihood):
 
 
 class Dplvm(Crf):
-    """Latent CRF (Morency et al. 2007): a CRF with hidden states; needs `Latent` states."""
+    """Latent CRF, DPLVM (Morency et al. 2007): a CRF with hidden states; needs `Latent` states."""
 
     kind = "dplvm"
     structures = (CHAIN,)
@@ -260,7 +260,8 @@ class Perceptron(Learner):
 
 
 class ProbPerc(ListLearner):
-    """Probabilistic perceptron: gold goes up by the rate, each of the n best outputs down by its probability.
+    """Probabilistic perceptron, probPerc (Sun): gold goes up by the rate, each of the n best outputs down by its
+    probability.
 
     Outputs with gold's labels and other latent states count as gold."""
 
@@ -302,7 +303,8 @@ class ProbPerc(ListLearner):
 
 
 class Mira(ListLearner):
-    """MIRA (Crammer et al. 2006): the smallest change after which gold beats the n best outputs by their costs."""
+    """MIRA, n-best MIRA (Crammer et al. 2006): the smallest change after which gold beats the n best outputs by their
+    costs."""
 
     kind = "mira"
     most_batch = MARGIN_BATCH
@@ -385,15 +387,15 @@ class BatchLatent(Learner):
 
 
 class Lclr(BatchLatent):
-    """Batch learning over latent structures (Chang et al. 2010): positives fixed per pass, negatives cached until no
-    new structure is found."""
+    """LCLR, batch learning over latent structures (Chang et al. 2010): positives fixed per pass, negatives cached until
+    no new structure is found."""
 
     kind = "lclr"
     inner_rounds: int = option(default=50, low=1, high=100_000, help="Rounds of decoding negatives per pass, at most.")
 
 
 class LclrVariant(BatchLatent):
-    """Batch learning with the structures of all sentences fixed for a pass."""
+    """LCLR variant (Clifton et al. 2013, algorithm 5): the structures of all sentences are fixed for a pass."""
 
     kind = "lclr-variant"
 

@@ -9,8 +9,8 @@ MOST_BEAM = 4096
 
 UPDATES = {
     "standard": "the whole sequence, violation or not",
-    "early": "up to the first step after which gold is not in the beam",
-    "max-violation": "up to the step where the best prefix is furthest above gold",
+    "early": "up to the first step after which gold is not in the beam (Collins and Roark 2004)",
+    "max-violation": "up to the step where the best prefix is furthest above gold (Huang et al. 2012)",
     "latest": "up to the last step where the best prefix is not below gold",
     "hybrid": "the whole sequence if that is a violation, else early",
     "laso": "early against the best prefix, and the search continues from gold",

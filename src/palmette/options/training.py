@@ -27,7 +27,7 @@ LIMITS = ("passes", "patience", "stop_window", "stop_error")  # which a resumed 
 STOP_ERROR = 0.02  # percentage points, as in Wapiti
 AVERAGES = {
     "avg": "mean of the weights after every example",
-    "mavg": "the same mean, from which learning starts again every k-th pass",
+    "mavg": "the same mean, from which learning starts again every k-th pass (Sun et al. 2009)",
     "last": "the weights after the last example",
 }
 

@@ -10,15 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 from palmette.cli.change import MOST_LOSS, log_loss, save_and_report
 from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
-from palmette.cli.common import OF_FILES, EncodingOptions, ThreadOptions, is_model, load_tagger, names_of, text_spec
+from palmette.cli.common import (
+    OF_FILES,
+    EncodingOptions,
+    ThreadOptions,
+    base_params,
+    is_model,
+    load_tagger,
+    names_of,
+    text_spec,
+)
 from palmette.cli.compare import Comparing, systems_and_gold
 from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source, report_training
 from palmette.data.formats.spec import names_from_text
 from palmette.data.text import TextSpec
 from palmette.errors import DataError, UsageError, counted
 from palmette.options.declare import Options, option
+from palmette.options.presets import PARSER_PRESETS, listed
 from palmette.options.search import MOST_BEAM
-from palmette.options.training import LIMITS
 from palmette.parsing.options import ParserOptions
 
 if TYPE_CHECKING:
@@ -171,6 +180,10 @@ class TrainParser(ConfigOptions, ForceOptions, JsonOptions, Command):
         path="input",
         help="Development treebank: the pass with the best LAS on it is kept.",
     )
+    preset: str | None = option(
+        default=None, flag="as", metavar="NAME", group="model", choices=listed(PARSER_PRESETS),
+        help="Train as published: a name for the settings of a method, which are printed and further flags change.",
+    )  # fmt: skip
     resume: str | None = option(
         default=None, metavar="MODEL", group="training", path="input",
         help="Continue training this model, also with new data and relations; its options are kept.",
@@ -221,7 +234,7 @@ class TrainParser(ConfigOptions, ForceOptions, JsonOptions, Command):
         stop_on_sigterm()
         begun = time.perf_counter()
         old = Parser.load(self.resume) if self.resume else None
-        before = {} if old is None else old.get_params(deep=False) | dict.fromkeys(LIMITS)
+        before = base_params(ParserOptions, self.preset, PARSER_PRESETS, old, self.quiet or self.json)
         parser = Parser(**self.params(ParserOptions, before))
         settings = parser._settings()
         spec = text_spec(self)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -203,6 +203,30 @@ def _without_zeros(
     size = size[order]
     place += np.arange(place.size) - np.repeat(np.cumsum(size) - size, size)
     return kept, SmallWeights(starts(size), part[place].astype(np.int16), w[place])
+
+
+SHARES = (0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)  # of the weights
+
+
+def compact_bundles(model: BundleModel, score: Callable[[BundleModel], float], most_loss: float) -> BundleModel:
+    """Return the model without its smallest weights: without the largest of SHARES that loses at most `most_loss` of
+    the score."""
+    before, made = score(model), model
+    for share in SHARES:
+        less = _without_small(model, share)
+        if before - score(less) > most_loss:
+            break
+        made = less
+    return made
+
+
+def _without_small(model: BundleModel, share: float) -> BundleModel:
+    """Return the model without a share of its weights, the smallest ones."""
+    first, part, w = model.weights
+    size = np.abs(w.astype(np.int32))
+    least = float(np.quantile(size, share)) if size.size else 0.0
+    index, weights = _without_zeros(model.attributes, first, part, np.where(size >= least, w, np.int16(0)))
+    return msgspec.structs.replace(model, attributes=index, weights=weights)
 
 
 def starts(sizes: np.ndarray) -> np.ndarray:

@@ -49,7 +49,10 @@ class TrainPipeline(ConfigOptions, ForceOptions, JsonOptions, Command):
     an error in one component keep the components that are finished."""
 
     owners = (PipelineOptions, TextSpec)
-    common = ("output", "dev", "components", "jackknife", "beam", "full", "passes", "seed", "threads", "json", "quiet")
+    common = (
+        "output", "dev", "components", "entities", "entities-dev", "lexicons", "jackknife", "beam", "full", "seed",
+        "threads", "json", "quiet",
+    )  # fmt: skip
 
     data: str = option(
         argument=True, path="input", help="The treebank, CoNLL-U with `# text`; `-` is standard input, gzip is fine."
@@ -58,6 +61,15 @@ class TrainPipeline(ConfigOptions, ForceOptions, JsonOptions, Command):
     dev: str | None = option(
         default=None, metavar="FILE", path="input",
         help="Development treebank: it chooses passes and how small the models are made, and is scored at the end.",
+    )  # fmt: skip
+    entities: list | None = option(
+        default=None, repeat=True, metavar="FILE", path="input",
+       help="Sentences with entities to learn from: columns of words and labels, CoNLL-U, annotators' files. A file "
+        "that is given twice counts twice.",
+    )  # fmt: skip
+    entities_dev: str | None = option(
+        default=None, metavar="FILE", path="input",
+       help="Sentences with entities to score them, and to make the model small.",
     )  # fmt: skip
     skip_bad: bool = option(
         default=False, group="data",
@@ -78,8 +90,8 @@ class TrainPipeline(ConfigOptions, ForceOptions, JsonOptions, Command):
         try:
             with details_muted(), PipelineDisplay(self.quiet or self.json) as display:
                 pipeline.fit_file(
-                    self.data, self.dev, skip_bad=self.skip_bad, spec=text_spec(self), threads=self.threads,
-                    progress=display,
+                    self.data, self.dev, entities=self.entities or (), entities_dev=self.entities_dev, 
+                    skip_bad=self.skip_bad, spec=text_spec(self), threads=self.threads, progress=display,
                 )  # fmt: skip
         finally:
             if hasattr(pipeline, "model_"):  # also if a component failed: those that are finished are kept
@@ -131,8 +143,9 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
 
     model: str = option(argument=True, path="input", help="The model file of a pipeline.")
     data: str = option(
-        default="-", argument=True, path="input", help="What to read; `-` is standard input, gzip is fine."
-    )
+        default="-", argument=True, path="input",
+        help="What to read; `-` is standard input, gzip is fine. What is no file and has a blank is a text to run.",
+    )  # fmt: skip
     output: str = option(
         default="-", short="o", metavar="FILE", path="output", help="Where to write; `-` is standard output."
     )
@@ -140,8 +153,8 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
     to: str = option(default="conllu", choices=OUTPUTS, group="output", help="What is written.")
     components: tuple | None = option(
         default=None, metavar="NAME,...", parse=components_from_text, check=check_components,
-        help="What runs, of tok, tag, lemma and parse (default: all that the pipeline has). Of CoNLL-U the fields of "
-        "the others stay as they are.",
+        help="What runs, of tok, tag, lemma, parse and entities (default: all that the pipeline has). Of CoNLL-U the "
+        "fields of the others stay as they are.",
     )  # fmt: skip
     text: str | None = option(default=None, help="A text to run instead of a file.")
     draw: bool = option(
@@ -150,6 +163,8 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
     )  # fmt: skip
 
     def run(self) -> None:
+        if self.text is None and " " in self.data and not os.path.exists(self.data):
+            self.text, self.data = self.data, "-"
         self._check()
         from palmette.pipeline.pipeline import Pipeline
         from palmette.pipeline.run import make_job, run_file
@@ -206,8 +221,19 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
         drawings = []
         for number in chosen_sentences(self.sentences, len(places)):
             part, s = places[number]
-            drawings.append((f"sentence {number + 1}", tree_of(part.treebank, s), None))
+            drawings.append((_title(part, s, number), tree_of(part.treebank, s), None))
         show_trees(drawings, self.svg, self.draw)
+
+
+def _title(part: Annotated, s: int, number: int) -> str:
+    """What stands above the drawing of a sentence: its number and its entities."""
+    from palmette.pipeline.output import entity_spans
+
+    bank = part.treebank
+    lo, hi = int(bank.offset[s]), int(bank.offset[s + 1])
+    forms = bank.forms.cells()[lo:hi] if bank.entities is not None else []
+    found = [f"{span.type} {' '.join(forms[span.start : span.end])}" for span in entity_spans(bank, lo, hi)]
+    return f"sentence {number + 1}" + (f"   {', '.join(found)}" if found else "")
 
 
 # `palmette pipeline eval`: a pipeline against a gold treebank, by the metrics of the CoNLL 2018 shared task.
@@ -270,7 +296,7 @@ class ExtractComponent(ForceOptions, Command):
     model: str = option(argument=True, path="input", help="The model file of a pipeline.")
     what: str = option(
         argument=True, metavar="NAME,...",
-        help="parse or upos; or some of tok, tag, lemma and parse, separated by commas.",
+        help="parse or upos; or some of tok, tag, lemma, parse and entities, separated by commas.",
     )  # fmt: skip
     output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
 
@@ -295,7 +321,7 @@ class ReplaceComponent(ForceOptions, Command):
     model: str = option(argument=True, path="input", help="The model file of a pipeline.")
     models: list = option(
         argument=True, repeat=True, metavar="NAME=MODEL", path="input",
-        help="What is put in: parse=MODEL or upos=MODEL; or tok, tag, lemma or parse of another pipeline.",
+        help="What is put in: parse=MODEL or upos=MODEL; or any component of another pipeline.",
     )  # fmt: skip
     output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
 

@@ -1,4 +1,4 @@
-"""`Document`: a text with its sentences, tokens and words, as a pipeline found them.
+"""`ParsedDocument`: a text with its sentences, tokens and words, as a pipeline found them.
 
     doc = nlp("Time flies.")
     doc.sentences[0].words[1].lemma
@@ -19,13 +19,16 @@ import numpy as np
 
 from palmette.data.corpus import Column, Corpus
 from palmette.data.treebank import Treebank
+from palmette.display import drawn, drawn_by
 from palmette.errors import DataError, counted
-from palmette.pipeline.output import conllu_bytes, features, plain_sentences
+from palmette.pipeline.output import conllu_bytes, entity_spans, features, plain_sentences
 from palmette.pipeline.split_text import BETWEEN_PARAGRAPHS, SplitText, empty_split
 
 
-class Document:
+class ParsedDocument:
     """An annotated text."""
+
+    _repr_html_ = drawn_by("pipeline.notebook:document_html")
 
     def __init__(self, split: SplitText, treebank: Treebank) -> None:
         self.split = split
@@ -49,6 +52,11 @@ class Document:
         """The words of all sentences."""
         return [word for sentence in self.sentences for word in sentence.words]
 
+    @property
+    def entities(self) -> list[Entity]:
+        """The named entities of all sentences."""
+        return [entity for sentence in self.sentences for entity in sentence.entities]
+
     def to_conllu(self) -> str:
         """The document as CoNLL-U, with `# text`, multi-word tokens and the white space between tokens."""
         return conllu_bytes(self.split, self.treebank).decode()
@@ -66,7 +74,7 @@ class Document:
     def __repr__(self) -> str:
         short = self.text if len(self.text) <= 40 else f"{self.text[:40]}..."
         size = f"{counted(self.split.n_sentences, 'sentence')}, {counted(self.split.n_words, 'word')}"
-        return f"Document({short!r}, {size})"
+        return f"ParsedDocument({short!r}, {size})"
 
     # What words and tokens look up
 
@@ -82,9 +90,11 @@ class Document:
 
 
 class Sentence:
-    """A sentence of a document."""
+    """A sentence of a document. `print` draws its tree."""
 
-    def __init__(self, document: Document, index: int) -> None:
+    _repr_html_ = drawn_by("pipeline.notebook:sentence_html")
+
+    def __init__(self, document: ParsedDocument, index: int) -> None:
         self.document = document
         self.index = index  # in its document, from 0
 
@@ -105,6 +115,14 @@ class Sentence:
         marks = self.document.split.first_word
         first, last = (int(marks[t]) for t in self._tokens)
         return [Word(self, i, i - first + 1) for i in range(first, last)]
+
+    @cached_property
+    def entities(self) -> list[Entity]:
+        """The named entities; none if the pipeline does not find them."""
+        marks = self.document.split.first_word
+        lo, hi = (int(marks[t]) for t in self._tokens)
+        found = entity_spans(self.document.treebank, lo, hi)
+        return [Entity(self, span.type, span.start, span.end) for span in found]
 
     @property
     def start(self) -> int:
@@ -141,6 +159,40 @@ class Sentence:
 
     def __repr__(self) -> str:
         return f"Sentence({self.text!r})"
+
+    def __str__(self) -> str:
+        return drawn(self, "pipeline.notebook:sentence_text")
+
+
+class Entity:
+    """A named entity: some words of a sentence with a label, such as PER."""
+
+    def __init__(self, sentence: Sentence, label: str, first: int, last: int) -> None:
+        self.sentence = sentence
+        self.label = label
+        self._bounds = first, last  # words of the sentence, from 0; the one after the last
+
+    @property
+    def words(self) -> list[Word]:
+        first, last = self._bounds
+        return self.sentence.words[first:last]
+
+    @property
+    def start(self) -> int:
+        """Its first character in the document's text."""
+        return self.words[0].start
+
+    @property
+    def end(self) -> int:
+        """The character after its last one."""
+        return self.words[-1].end
+
+    @property
+    def text(self) -> str:
+        return self.sentence.document.text[self.start : self.end]
+
+    def __repr__(self) -> str:
+        return f"Entity({self.text!r}, {self.label!r}, {self.start}, {self.end})"
 
 
 class Token:
@@ -186,6 +238,8 @@ class Token:
 class Word:
     """A word with its annotations."""
 
+    _repr_html_ = drawn_by("pipeline.notebook:word_html")
+
     def __init__(self, sentence: Sentence, index: int, number: int) -> None:
         self.sentence = sentence
         self.index = index  # in its document, from 0
@@ -197,6 +251,9 @@ class Word:
     @property
     def form(self) -> str:
         return self._cell("form")
+
+    text = form
+    """The form, by the name that tokens and sentences have for theirs."""
 
     @property
     def lemma(self) -> str:
@@ -292,18 +349,20 @@ def _length(text: str) -> int:
 
 def documents(
     texts: list[str], split: Callable[[str], SplitText], annotate: Callable[[Treebank], Treebank]
-) -> list[Document]:
+) -> list[ParsedDocument]:
     """Texts split and annotated together, as documents of their own."""
     whole = split(BETWEEN_PARAGRAPHS.join(texts))
     found = annotate(whole.treebank())
     if len(texts) == 1:
-        return [Document(whole, found)]
+        return [ParsedDocument(whole, found)]
     start = np.cumsum([0, *(len(text) + len(BETWEEN_PARAGRAPHS) for text in texts)])
     tokens = np.searchsorted(whole.start, start)
     sentences = np.searchsorted(whole.sentence, tokens)
     words = whole.first_word[tokens]
     return [
-        Document(*_part(whole, found, text, int(start[k]), (tokens[k : k + 2], sentences[k : k + 2], words[k : k + 2])))
+        ParsedDocument(
+            *_part(whole, found, text, int(start[k]), (tokens[k : k + 2], sentences[k : k + 2], words[k : k + 2]))
+        )
         for k, text in enumerate(texts)
     ]
 
@@ -322,7 +381,8 @@ def _part(
     split = split if split.n_tokens else empty_split(text)
     columns = [_cells(column, word) for column in found.corpus.columns]
     corpus = Corpus(split.offset, columns, source=found.corpus.source)
-    return split, Treebank(corpus, found.heads[word], _cells(found.relations, word))
+    entities = None if found.entities is None else _cells(found.entities, word)
+    return split, Treebank(corpus, found.heads[word], _cells(found.relations, word), entities)
 
 
 def _cells(column: Column, which: slice) -> Column:

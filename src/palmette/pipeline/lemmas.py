@@ -34,6 +34,7 @@ from palmette.pipeline.bundles import (
     Schedule,
     bundle_from_parts,
     bundle_parts,
+    compact_bundles,
     learn_bundles,
     lists_of,
 )
@@ -349,6 +350,23 @@ class Lemmas:
             hit = (number < 0) & (place >= 0)
             number[hit] = self.numbers_[place[hit]]
         return number
+
+    def compact(self, dev: Treebank | None, most_loss: float) -> None:
+        """Make the model small, losing at most `most_loss` points on `dev`, whose other columns are as the lemmas will
+        find them."""
+        if dev is None or not dev.n_tokens:
+            return
+        gold = dev.column("lemma")
+
+        def use(model: BundleModel) -> None:
+            self.model_ = self.model_._replace(model=model)
+            self.__dict__.pop("_memo", None)  # what other weights have found
+
+        def score(model: BundleModel) -> float:
+            use(model)
+            return accuracy(self.apply(dev).column("lemma"), gold)
+
+        use(compact_bundles(self.model_.model, score, most_loss / 100))
 
     def parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays, model = bundle_parts(self.model_.model)

@@ -16,7 +16,7 @@ from palmette.data import model_file
 from palmette.data.corpus import Column, column_of_strings
 from palmette.data.files import FilePath, shown
 from palmette.data.stream import map_in_order
-from palmette.data.treebank import FIELDS, Treebank, without_trees
+from palmette.data.treebank import ENTITY, FIELDS, Treebank, without_trees
 from palmette.errors import ModelError, UsageError, either
 from palmette.lazy import loaded
 from palmette.pipeline.options import COMPONENTS, SPLITTER, components_from_text
@@ -36,16 +36,18 @@ _CLASSES = {
     "tag": "pipeline.tags:Tags",
     "lemma": "pipeline.lemmas:Lemmas",
     "parse": "pipeline.trees:Trees",
+    "entities": "pipeline.entities:Entities",
 }
 ABOUT = {
     "tok": "sentences, words",
     "tag": "UPOS, XPOS, FEATS",
     "lemma": "lemmas",
     "parse": "heads, relations",
+    "entities": "named entities",
 }
 METRICS = {
     "tok": ("Tokens", "Sentences", "Words"), "tag": ("UPOS", "XPOS", "UFeats"), "lemma": ("Lemmas",),
-    "parse": ("UAS", "LAS", "CLAS"),
+    "parse": ("UAS", "LAS", "CLAS"), "entities": ("Entities",),
 }  # fmt: skip
 """The scores on development data that are kept: of tok from raw text, of the others from gold words."""
 
@@ -187,8 +189,9 @@ def _pipeline_file(found: Mapping[str, np.ndarray], meta: dict[str, Any], file: 
 
 # `PipelineModel`: the components of a pipeline, each built when it is first used, and how they work together.
 
-FIELDS_OF = {"tag": ("upos", "xpos", "feats"), "lemma": ("lemma",), "parse": ("head", "deprel")}
-"""The fields of CoNLL-U that a component writes."""
+FIELDS_OF = {"tag": ("upos", "xpos", "feats"), "lemma": ("lemma",), "parse": ("head", "deprel"),
+             "entities": (ENTITY,)}  # fmt: skip
+"""The fields of a treebank that a component writes."""
 
 ANNOTATIONS = tuple(field for fields in FIELDS_OF.values() for field in fields)
 
@@ -313,6 +316,8 @@ def annotated(
     columns = [_joined([part.corpus.columns[k] for part in found]) for k in range(len(FIELDS))]
     made = msgspec.structs.replace(treebank, corpus=msgspec.structs.replace(treebank.corpus, columns=columns))
     heads = np.concatenate([part.heads for part in found])
+    entities = [part.entities for part in found if part.entities is not None]
+    made = made.with_entities(_joined(entities) if len(entities) == len(found) else None)
     return made.with_trees(heads, _joined([part.relations for part in found]))
 
 

@@ -129,6 +129,10 @@ class Morphology:
         self.model = model
         self.parts = parts  # one of PARTS
 
+    def with_model(self, model: BundleModel) -> Morphology:
+        """The same labels and words with other weights."""
+        return Morphology(self.fields, self.labels, self.upos, self.words, model, self.parts)
+
     def apply(self, treebank: Treebank) -> Treebank:
         """The treebank with XPOS and FEATS."""
         found = self.model.tag(corpus_of(treebank, READ), self._groups(treebank))

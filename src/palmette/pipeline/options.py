@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from palmette.options.chain import named_file
 from palmette.options.declare import OptionError, Options, option
 from palmette.options.search import MOST_BEAM
 
-COMPONENTS = ("tok", "tag", "lemma", "parse")
+COMPONENTS = ("tok", "tag", "lemma", "parse", "entities")
 """In the order in which they run."""
 
 SPLITTER = "tok"
@@ -19,7 +20,7 @@ INPUTS = {
 OUTPUTS = {
     "conllu": "CoNLL-U with the text, multi-word tokens and white space",
     "jsonl": "a JSON object per sentence, words with their places in the text",
-    "columns": "a word per line: form, lemma, UPOS, XPOS, FEATS, head, relation",
+    "columns": "a word per line: form, lemma, UPOS, XPOS, FEATS, head, relation, entity",
 }
 GOLD_INPUTS = {
     "text": "the raw text of the treebank",
@@ -46,7 +47,7 @@ class PipelineOptions(Options):
 
     components: tuple = option(
         default=COMPONENTS, metavar="NAME,...", parse=components_from_text, check=check_components, group="model",
-        help="What is trained: tok (sentences, tokens and words), tag (UPOS, XPOS, FEATS), lemma, parse.",
+        help="What is trained: tok (sentences, tokens and words), tag (UPOS, XPOS, FEATS), lemma, parse, entities.",
     )  # fmt: skip
     jackknife: bool = option(
         default=True, group="training",
@@ -61,6 +62,10 @@ class PipelineOptions(Options):
         group="training",
         help="Passes of every component over the data (default: of each its own).",
     )
+    lexicons: dict | None = option(
+        default=None, repeat=True, parse=named_file, metavar="NAME=FILE", group="model", path="input",
+        help="Word lists that help to find entities, such as names and places; they are stored in the pipeline.",
+    )  # fmt: skip
     full: bool = option(
         default=False, group="model",
         help="Keep all weights. Otherwise models are made small, with at most --most-loss points lost on the "

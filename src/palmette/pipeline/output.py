@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from palmette.data.formats.conllu_light import UNKNOWN
+from palmette.data.formats.conllu_light import UNKNOWN, with_entity
+from palmette.data.labels.schemes import Span, spans
 from palmette.data.treebank import FIELDS, NOTHING, Treebank
 from palmette.errors import UsageError
 from palmette.pipeline.split_text import SplitText, escaped, one_blank
@@ -78,6 +79,8 @@ def _lines(split: SplitText, treebank: Treebank, tokens: list[str], misc: list[s
     misc_of = [misc[t] for t in token_of.tolist()]
     for word in np.flatnonzero(size[token_of] > 1).tolist():
         misc_of[word] = NOTHING
+    if treebank.entities is not None:
+        misc_of = [with_entity(cell, label) for cell, label in zip(misc_of, treebank.entities.cells(), strict=True)]
     columns = [
         [names[k] for k in number.tolist()],
         *(treebank.column(field).cells() for field in FIELDS),
@@ -107,8 +110,8 @@ def features(text: str) -> dict[str, str]:
 def plain_sentences(
     split: SplitText, treebank: Treebank, first: int = 0, last: int | None = None, *, shift: int = 0
 ) -> Iterator[dict[str, Any]]:
-    """Sentences `first` to `last`: text, place, words, and multi-word tokens if there are some. What is not known of a
-    word is left out. `shift`: where the text begins, in a larger one that it is a part of."""
+    """Sentences `first` to `last`: text, place, words, multi-word tokens if there are some, and entities. What is not
+    known of a word is left out. `shift`: where the text begins, in a larger one that it is a part of."""
     text, marks = split.text, split.first_word
     for s in range(first, split.n_sentences if last is None else last):
         tokens = slice(int(split.sentence[s]), int(split.sentence[s + 1]))
@@ -130,7 +133,24 @@ def plain_sentences(
                 {"text": text[start[t] : end[t]], "words": [int(ends[t]) - lo + 1, int(ends[t + 1]) - lo]}
                 for t in several
             ]
+        if treebank.entities is not None:
+            made["entities"] = [
+                {
+                    "text": text[start[own[span.start]] : end[own[span.end - 1]]], "label": span.type,
+                    "start": words[span.start]["start"], "end": words[span.end - 1]["end"],
+                    "words": [span.start + 1, span.end],
+                }
+                for span in entity_spans(treebank, lo, hi)
+            ]  # fmt: skip
         yield made
+
+
+def entity_spans(treebank: Treebank, lo: int, hi: int) -> list[Span]:
+    """Return the entities of words lo to hi, a sentence; places are words, counted from 0 in the sentence."""
+    if treebank.entities is None:
+        return []
+    types = treebank.entities.types
+    return spans([types[k] for k in treebank.entities.ids[lo:hi].tolist()], "IOB2")
 
 
 def plain_words(treebank: Treebank, lo: int, hi: int) -> list[dict[str, Any]]:
@@ -152,9 +172,12 @@ def plain_words(treebank: Treebank, lo: int, hi: int) -> list[dict[str, Any]]:
 
 
 def column_lines(treebank: Treebank) -> Iterator[str]:
-    """The words one per line, FIELDS, head and relation with TABs between them, a blank line after each sentence."""
+    """The words one per line, FIELDS, head, relation and the label of an entity if they are known, with TABs between
+    them, a blank line after each sentence."""
     heads = [NOTHING if head == UNKNOWN else str(head) for head in treebank.heads.tolist()]
     columns = [*(treebank.column(field).cells() for field in FIELDS), heads, treebank.relations.cells()]
+    if treebank.entities is not None:
+        columns.append(treebank.entities.cells())
     rows = ["\t".join(cells) for cells in zip(*columns, strict=True)]
     for lo, hi in zip(treebank.offset[:-1].tolist(), treebank.offset[1:].tolist(), strict=True):
         yield from rows[lo:hi]

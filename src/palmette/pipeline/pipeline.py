@@ -10,7 +10,8 @@ The command line is built on this class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from palmette.data.files import FilePath, shown
@@ -20,10 +21,11 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import map_in_order
 from palmette.data.text import PLAIN, TextSpec
 from palmette.data.treebank import NOTHING, Treebank, Word, treebank_from_sentences
+from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
 from palmette.options.spelling import spelt
-from palmette.pipeline.document import Document, batches, documents
+from palmette.pipeline.document import ParsedDocument, batches, documents
 from palmette.pipeline.model import PipelineModel, annotated
 from palmette.pipeline.options import GOLD_INPUTS, PipelineOptions
 from palmette.pipeline.run import make_job, run_file
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 class Pipeline(PipelineOptions, Estimator):
     """A language pipeline. Parameters are declared options; `palmette pipeline train --help` explains all of them."""
 
+    _repr_html_ = drawn_by("reports.notebook:model")
+
     # Training
 
     def fit(
@@ -44,26 +48,41 @@ class Pipeline(PipelineOptions, Estimator):
         treebank: Treebank,
         dev: Treebank | None = None,
         *,
+        entities: Treebank | None = None,
+        entities_dev: Treebank | None = None,
         threads: int = 2,
         progress: StageReport | None = None,
     ) -> Pipeline:
         """Learn from a treebank (`read_treebank`), with its `# text` if it has one. dev: a treebank that chooses among
-        passes, and tells how much can be left out of the models. threads: components that learn at the same time. If a
+        passes, and tells how much can be left out of the models. entities: sentences with entities, in addition to
+        those of the treebank; entities_dev: the same to score them and make their model small. threads: components that
+        learn at the same time. If a
         component fails, its error is raised when the others have ended, and the pipeline keeps them (`components_`)."""
         from palmette.pipeline.train import train_pipeline
 
         self._check_values()
-        self.model_, self.outcome_ = train_pipeline(treebank, dev, self, threads=threads, report=progress)
+        self.model_, self.outcome_ = train_pipeline(
+            treebank, dev, self, entities=entities, entities_dev=entities_dev, threads=threads, report=progress
+        )
         for error in self.outcome_.errors.values():
             raise error
         return self
 
     def fit_file(
-        self, path: FilePath, dev: FilePath | None = None, *, skip_bad: bool = False, spec: TextSpec = PLAIN,
-        **options: Any,
+        self, path: FilePath, dev: FilePath | None = None, *, entities: Sequence[FilePath] = (),
+        entities_dev: FilePath | None = None, skip_bad: bool = False, spec: TextSpec = PLAIN, **options: Any,
     ) -> Pipeline:  # fmt: skip
-        """Learn from a CoNLL-U file; `options` as for `fit`. skip_bad: leave out sentences that are not trees."""
+        """Learn from a CoNLL-U file; `options` as for `fit`. entities: files with entities (columns of words and
+        labels, CoNLL-U, annotators' files); a file that is given twice counts twice. skip_bad: leave out sentences that
+        are not trees."""
         self._check_values()
+        if entities or entities_dev is not None:
+            from palmette.pipeline.entities import read_entities
+
+            if isinstance(entities, (str, os.PathLike)):
+                entities = [entities]
+            options["entities"] = read_entities(entities, spec) if entities else None
+            options["entities_dev"] = None if entities_dev is None else read_entities([entities_dev], spec)
         trees = "parse" in self.components
         files = [path] if dev is None else [path, dev]
         try:
@@ -78,15 +97,15 @@ class Pipeline(PipelineOptions, Estimator):
 
     # Using
 
-    def __call__(self, text: str, *, beam: int | None = None) -> Document:
+    def __call__(self, text: str, *, beam: int | None = None) -> ParsedDocument:
         """Annotate a text. `beam`: another one than that of the parser's training; 1 is the fastest."""
         split = self._split(text)
-        return Document(split, self._fitted().annotate(split.treebank(), beam=beam))
+        return ParsedDocument(split, self._fitted().annotate(split.treebank(), beam=beam))
 
-    def pipe(self, texts: Iterable[str], *, threads: int = 1, beam: int | None = None) -> Iterator[Document]:
+    def pipe(self, texts: Iterable[str], *, threads: int = 1, beam: int | None = None) -> Iterator[ParsedDocument]:
         """Annotate many texts, several at a time, which is faster than one after the other."""
 
-        def work(batch: list[str]) -> list[Document]:
+        def work(batch: list[str]) -> list[ParsedDocument]:
             return documents(batch, model.split, lambda bank: model.annotate(bank, beam=beam))
 
         model = self._fitted()
@@ -108,7 +127,7 @@ class Pipeline(PipelineOptions, Estimator):
         threads: int = 1,
     ) -> Treebank:
         """Annotate sentences whose words are known: a Treebank, or sentences of words. `components`: some of tag,
-        lemma and parse; what the others would write stays as it is."""
+        lemma, parse and entities; what the others would write stays as it is."""
         if isinstance(sentences, str):
             raise DataError(
                 "a list of sentences is expected, and this is a string", hint="call the pipeline: nlp(text)"
@@ -151,6 +170,12 @@ class Pipeline(PipelineOptions, Estimator):
             raise UsageError(f"input: {input!r} is none of {', '.join(GOLD_INPUTS)}")
         return evaluate_pipeline(self._fitted(), gold, input, beam, threads, spec)
 
+    def __repr__(self) -> str:
+        """What is loaded; before training, the parameters."""
+        if not hasattr(self, "model_"):
+            return super().__repr__()
+        return f"<Pipeline: {', '.join(self.components_)}>"
+
     # Keeping
 
     def save(self, path: FilePath) -> None:
@@ -172,7 +197,7 @@ class Pipeline(PipelineOptions, Estimator):
         return cast(PipelineModel, self._fitted()).names
 
     def component(self, name: str) -> Any:
-        """A component: tok, tag, lemma or parse."""
+        """A component: tok, tag, lemma, parse or entities."""
         return self._fitted().component(name)
 
 

@@ -20,6 +20,7 @@ from palmette.estimators.tagger import Tagger
 from palmette.features.named import named_text
 from palmette.features.templates import parse
 from palmette.options.learners import Arow
+from palmette.pipeline.bundles import BundleModel, compact_bundles
 from palmette.pipeline.chains import (
     accuracy,
     compacted,
@@ -207,11 +208,25 @@ class Tags:
         return made if self.upos_ is not None else made.with_column(UPOS, treebank.column(UPOS))
 
     def compact(self, dev: Treebank | None, most_loss: float) -> None:
-        """Make the model of UPOS small, losing at most `most_loss` points on `dev`. That of XPOS and FEATS is small."""
+        """Make the models small, each losing at most `most_loss` points on `dev`."""
         if self.upos_ is not None:
             scored = dev is not None and _has(dev, UPOS)  # without UPOS there, any loss would look like none
             corpus = corpus_of(dev, ["form"], dev.column(UPOS)) if dev is not None and scored else None
             self.upos_ = compacted(self.upos_, corpus, most_loss)
+        if dev is not None and self.morphology_ is not None:
+            self.morphology_ = self._compact_morphology(self.morphology_, dev, most_loss)
+
+    def _compact_morphology(self, model: Morphology, dev: Treebank, most_loss: float) -> Morphology:
+        """Return the model of XPOS and FEATS without weights that the mean accuracy on `dev` does not need."""
+        fields = [field for field in model.fields if _has(dev, field)]
+        if not fields:
+            return model
+        tagged = self._with_upos(dev)
+
+        def score(bundles: BundleModel) -> float:
+            return _right(model.with_model(bundles).apply(tagged), dev, fields)
+
+        return model.with_model(compact_bundles(model.model, score, most_loss / 100))
 
     def parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays, models = packed_chains({} if self.upos_ is None else {UPOS: self.upos_})

@@ -34,7 +34,7 @@ from palmette.pipeline.model import (
     in_order,
     words_only,
 )
-from palmette.pipeline.options import PipelineOptions
+from palmette.pipeline.options import COMPONENTS, PipelineOptions
 from palmette.pipeline.trees import Trees
 from palmette.structures.training_log import Epoch
 from palmette.training.interrupt import Interrupt, interruptible
@@ -193,7 +193,13 @@ def _drive(waiting: list[Stage], run: _StageRun, pool: ThreadPoolExecutor, inter
 
 
 SCORES = "dev scores"
-SHARES = {"tok": 0.1, "tag": 0.2, "parse": 0.5}  # of the points that may be lost; lost tags cost the parser, too
+ENTITIES = "entities"
+SHARES = {
+    "tok": 0.1,
+    "tag": 0.2,
+    "lemma": 0.1,
+    "parse": 0.5,
+}  # of the points that may be lost; lost tags cost the parser, too
 
 
 class PipelineOutcome(NamedTuple):
@@ -214,6 +220,8 @@ def train_pipeline(
     dev: Treebank | None,
     options: PipelineOptions,
     *,
+    entities: Treebank | None = None,
+    entities_dev: Treebank | None = None,
     threads: int = 2,
     report: StageReport | None = None,
 ) -> tuple[PipelineModel, PipelineOutcome]:
@@ -223,8 +231,11 @@ def train_pipeline(
         raise DataError("the training data has no sentences", file=treebank.corpus.source)
     if dev is not None and not dev.n_tokens:
         raise DataError("the development data has no sentences", file=dev.corpus.source)
-    names = _trainable(treebank, in_order(options.components))
-    plan = _Plan(treebank, dev, options, names, threads)
+    own = [one for one in (treebank if treebank.entities is not None else None, entities) if one is not None]
+    names = _trainable(treebank, in_order(options.components), bool(own))
+    if entities_dev is None and dev is not None and dev.entities is not None:
+        entities_dev = dev
+    plan = _Plan(treebank, dev, options, names, threads, own, entities_dev)
     found = run_stages(plan.stages(), threads=threads, report=report)
     finished = {name: found.results[name] for name in names if name in found.results}
     if not finished:
@@ -243,14 +254,19 @@ def train_pipeline(
 
 def _settings(options: PipelineOptions) -> dict[str, Any]:
     values = {name: getattr(options, name) for name in PipelineOptions.__options__}
+    values["lexicons"] = sorted(values["lexicons"] or ())  # their names: where the files were does not matter
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-def _trainable(treebank: Treebank, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The components that the treebank has something to learn for; others are reported."""
+def _trainable(treebank: Treebank, names: tuple[str, ...], entities: bool) -> tuple[str, ...]:
+    """The components that there is something to learn for; others are reported. Few treebanks have entities, which are
+    left out silently unless components were chosen."""
+    if names == COMPONENTS and not entities:
+        names = tuple(name for name in names if name != ENTITIES)
     empty = {
         "tag": all(treebank.column(field).types == [NOTHING] for field in FIELDS_OF["tag"]),
         "lemma": treebank.column("lemma").types == [NOTHING],
+        ENTITIES: not entities,
     }
     for name in names:
         if empty.get(name):
@@ -265,8 +281,10 @@ class _Plan:
     """The steps of one training."""
 
     def __init__(
-        self, treebank: Treebank, dev: Treebank | None, options: PipelineOptions, names: tuple[str, ...], threads: int
-    ) -> None:
+        self, treebank: Treebank, dev: Treebank | None, options: PipelineOptions, names: tuple[str, ...], threads: int,
+        entities: Sequence[Treebank], entities_dev: Treebank | None,
+    ) -> None:  # fmt: skip
+        self.entities, self.entities_dev = entities, entities_dev
         self.treebank, self.dev, self.options, self.names, self.threads = treebank, dev, options, names, threads
         self.before = tuple(name for name in ("tag", "lemma") if name in names)  # what the parser reads
         self.fold_of = folds_of(treebank, options.folds, options.seed)
@@ -276,11 +294,14 @@ class _Plan:
         n = int(self.fold_of.max()) + 1 if self.jackknifed else 0
         folds = tuple(f"fold {k + 1} of {n}" for k in range(n))
         made = [Stage(name, self.fold(k)) for k, name in enumerate(folds)]
-        made += [Stage(name, self.work(name)) for name in self.names if name != "parse"]
+        made += [Stage(name, self.work(name)) for name in self.names if name not in ("parse", ENTITIES)]
         if "parse" in self.names:
             needs = (*folds, *(self.before if self.dev is not None else ()))
             made.append(Stage("parse", self.parse(folds), needs))
-        if self.dev is not None:
+        if ENTITIES in self.names:
+            needs = (*folds, *(name for name in self.before if name == "tag"))
+            made.append(Stage(ENTITIES, self.find_entities(folds), needs))
+        if self.dev is not None or (ENTITIES in self.names and self.entities_dev is not None):
             made.append(Stage(SCORES, self.scores, self.names))
         return made
 
@@ -334,6 +355,27 @@ class _Plan:
 
         return work
 
+    def find_entities(self, folds: Sequence[str]) -> Any:
+        """A step that trains the entities on predicted UPOS: those of the treebank are jackknifed."""
+
+        def work(results: Mapping[str, Any], progress: Progress) -> Any:
+            from palmette.pipeline.entities import Entities, joined
+
+            parts = []
+            for data in self.entities:
+                if data is self.treebank and folds:
+                    parts.append(joined_folds(data, (results[name] for name in folds)))
+                else:
+                    parts.append(_tagged(data, results))
+            made = Entities(passes=self.options.passes, seed=self.options.seed, lexicons=self.options.lexicons)
+            made.fit(joined(parts), progress=progress)
+            dev = None if self.entities_dev is None else _tagged(self.entities_dev, results)
+            if not self.options.full:
+                made.compact(dev, self.options.most_loss)
+            return made
+
+        return work
+
     def visible(self, treebank: Treebank) -> Treebank:
         """The treebank without columns that the pipeline will not have; all of them if it has none itself."""
         if not self.before:
@@ -343,6 +385,14 @@ class _Plan:
 
     def scores(self, results: Mapping[str, Any], progress: Progress) -> dict[str, float]:
         """The figures of METRICS on development data."""
+        found = self.treebank_scores(results) if self.dev is not None else {}
+        if ENTITIES in self.names and self.entities_dev is not None:
+            share = results[ENTITIES].f1(_tagged(self.entities_dev, results))
+            found |= dict.fromkeys(METRICS[ENTITIES], round(100 * share, 2))
+        return found
+
+    def treebank_scores(self, results: Mapping[str, Any]) -> dict[str, float]:
+        """The figures of what a treebank has, on the development treebank."""
         assert self.dev is not None
         about = {name: StoredComponent({}) for name in self.names}
         model = PipelineModel({name: results[name] for name in self.names}, PipelineMeta(task=TASK, components=about))
@@ -355,3 +405,11 @@ class _Plan:
                 shares = {metric: made[metric].f1 for metric in wanted if metric in made.metrics}
                 found |= {metric: round(100 * share, 2) for metric, share in shares.items() if share is not None}
         return found
+
+
+def _tagged(treebank: Treebank, results: Mapping[str, Any]) -> Treebank:
+    """The words and entities with the UPOS that the pipeline finds, if it tags."""
+    words = words_only(treebank)
+    found = results["tag"].apply(words) if "tag" in results else words
+    tagged: Treebank = found.with_entities(treebank.entities)
+    return tagged

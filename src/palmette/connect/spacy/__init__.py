@@ -13,9 +13,18 @@ except ImportError as error:
 
 from palmette.connect.spacy.components import PalmetteNER, PalmetteParser, PalmetteSpans, PalmetteTagger
 from palmette.connect.spacy.documents import Misaligned, docs_from_offsets, sentences, spacy_doc, trees
-from palmette.connect.spacy.factories import make_ner, make_parser, make_spans, make_tagger
+from palmette.connect.spacy.factories import (
+    make_ner,
+    make_parser,
+    make_pipeline,
+    make_spans,
+    make_tagger,
+    make_tokenizer,
+)
+from palmette.connect.spacy.pipelines import PalmettePipeline, PalmetteTokenizer, load
 
 __all__ = [
-    "Misaligned", "PalmetteNER", "PalmetteParser", "PalmetteSpans", "PalmetteTagger", "docs_from_offsets", "make_ner",
-    "make_parser", "make_spans", "make_tagger", "sentences", "spacy_doc", "trees",
+    "Misaligned", "PalmetteNER", "PalmetteParser", "PalmettePipeline", "PalmetteSpans", "PalmetteTagger",
+    "PalmetteTokenizer", "docs_from_offsets", "load", "make_ner", "make_parser", "make_pipeline", "make_spans",
+    "make_tagger", "make_tokenizer", "sentences", "spacy_doc", "trees",
 ]  # fmt: skip

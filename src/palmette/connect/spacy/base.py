@@ -185,10 +185,17 @@ class Component(Pipe):
         self._estimator: Any = None
         self._problem: PalmetteError = UsageError("it has no model; add it with config={'model': 'FILE.palm'}")
         if model is not None:
+            self._refuse(model)
             try:
-                self._take(self.estimator_class.load(model))
+                self._take(self._loaded(model))
             except PalmetteError as error:
                 self._problem = error
+
+    def _refuse(self, model: str) -> None:
+        """UsageError if the model is there and of a kind that this component never takes."""
+
+    def _loaded(self, model: str) -> Any:
+        return self.estimator_class.load(model)
 
     # What each component defines
 

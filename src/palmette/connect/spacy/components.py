@@ -16,12 +16,14 @@ from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.vocab import Vocab
 
 from palmette.connect.spacy.base import EXTENSION, Component, SpacyWords, check_attributes
+from palmette.data import model_file
 from palmette.data.corpus import Column, Corpus
 from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, no_cells, without_trees
 from palmette.errors import UsageError, counted
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation.spans import ChunkTables
+from palmette.models import path_of
 from palmette.options.search import Beam
 from palmette.parsing.parser import Parser
 from palmette.parsing.retag import field_named
@@ -276,6 +278,7 @@ class PalmetteSpans(SpanComponent):
 
 logger = logging.getLogger(__name__)
 OF_WHITESPACE = "dep"
+PIPELINE = "pipeline"  # the task in the files of pipelines
 
 
 class PalmetteParser(Component):
@@ -297,6 +300,13 @@ class PalmetteParser(Component):
         self._warned = False
         super().__init__(name, model, fields=None if fields is None else dict(fields), beam=beam)
 
+    def _refuse(self, model: str) -> None:
+        if model_file.peek_task(path_of(model)) == PIPELINE:
+            raise UsageError(
+                f"{self.name}: {model} is a pipeline, not a parser: add palmette_pipeline, or take its parser out with "
+                "`palmette pipeline extract`"
+            )
+
     def _check(self, estimator: Parser) -> None:
         """Any parser will do: which fields it reads is looked up where documents are read."""
 
@@ -312,7 +322,7 @@ class PalmetteParser(Component):
             if places.size:
                 values = np.array([doc.vocab.strings.add(name) for name in relations], np.uint64)
                 sentences = words.sentence_of[first : first + len(doc)]
-                _attach(doc, places, places[head[own] - own.start], values[relation[own]], sentences)
+                attach(doc, places, places[head[own] - own.start], values[relation[own]], sentences)
 
     # What the parser reads
 
@@ -365,7 +375,7 @@ def _is_empty(column: Column | None) -> bool:
     return column is not None and column.types == [NOTHING]
 
 
-def _attach(doc: Doc, places: np.ndarray, heads: np.ndarray, relations: np.ndarray, sentences: np.ndarray) -> None:
+def attach(doc: Doc, places: np.ndarray, heads: np.ndarray, relations: np.ndarray, sentences: np.ndarray) -> None:
     """Write the heads and relations of the words at `places`. Whitespace hangs on the word before it, or on the word
     after it at the start of a sentence, by the relation that spaCy gives to it."""
     tokens = np.arange(len(doc))

@@ -24,11 +24,11 @@ from palmette.data.convert import convert_labels
 from palmette.data.files import FilePath
 from palmette.data.formats.conllu_light import UNKNOWN
 from palmette.data.labels import schemes
-from palmette.data.treebank import NOTHING
+from palmette.data.treebank import NOTHING, OUTSIDE
 from palmette.errors import DataError, UsageError, counted
 
 if TYPE_CHECKING:
-    from palmette.pipeline.document import Document
+    from palmette.pipeline.document import ParsedDocument
 
 # Training data from spaCy documents: sentences and labels for a Tagger, sentences and trees for a Parser.
 #
@@ -263,8 +263,8 @@ def _fields(token: Token) -> dict[str, str]:
 # none of the others; white space that is not one blank is a token of its own, as spaCy has it.
 
 
-def spacy_doc(document: Document, vocab: Vocab) -> Doc:
-    """The document with sentences, tags, features, lemmas and trees, as far as it has them."""
+def spacy_doc(document: ParsedDocument, vocab: Vocab) -> Doc:
+    """The document with sentences, tags, features, lemmas, trees and entities, as far as it has them."""
     split = document.split
     words, spaces, places = _spacy_tokens(split.tokens(), split.between())
     chosen = _chosen_words(document)
@@ -274,6 +274,8 @@ def spacy_doc(document: Document, vocab: Vocab) -> Doc:
         "morphs": _spread(document, "feats", chosen, places, len(words)),
         "lemmas": _spread(document, "lemma", chosen, places, len(words)),
     }
+    if document.treebank.entities is not None:
+        fields["ents"] = _entity_tags(document, places, len(words))
     if split.n_tokens and (document.treebank.heads != UNKNOWN).all():
         fields |= _spacy_trees(document, chosen, places, len(words))
     else:
@@ -282,6 +284,16 @@ def spacy_doc(document: Document, vocab: Vocab) -> Doc:
         starts[:1] = 1
         fields["sent_starts"] = starts.tolist()
     return Doc(vocab, words=words, spaces=spaces, **fields)
+
+
+def _entity_tags(document: ParsedDocument, places: np.ndarray, n: int) -> list[str]:
+    """The label of each of spaCy's tokens, in IOB2. White space inside of an entity belongs to it."""
+    tags = [OUTSIDE] * n
+    for entity in document.entities:
+        first, last = (int(places[document.token_of[word.index]]) for word in (entity.words[0], entity.words[-1]))
+        if tags[first] == OUTSIDE:  # two entities in a multi-word token: the first one stays
+            tags[first : last + 1] = [f"B-{entity.label}", *[f"I-{entity.label}"] * (last - first)]
+    return tags
 
 
 def _spacy_tokens(tokens: list[str], between: list[str]) -> tuple[list[str], list[bool], np.ndarray]:
@@ -301,7 +313,7 @@ def _spacy_tokens(tokens: list[str], between: list[str]) -> tuple[list[str], lis
     return words, spaces, places
 
 
-def _chosen_words(document: Document) -> np.ndarray:
+def _chosen_words(document: ParsedDocument) -> np.ndarray:
     """i64[T]: the word whose annotations a token gets: the first that depends on no other word of the token."""
     split, heads = document.split, document.treebank.heads
     chosen = split.first_word[:-1].copy()
@@ -313,12 +325,12 @@ def _chosen_words(document: Document) -> np.ndarray:
     return chosen
 
 
-def _sentence_start(document: Document, word: int) -> int:
+def _sentence_start(document: ParsedDocument, word: int) -> int:
     offset = document.split.offset
     return int(offset[np.searchsorted(offset, word, side="right") - 1])
 
 
-def _spread(document: Document, field: str, chosen: np.ndarray, places: np.ndarray, n: int) -> list[str]:
+def _spread(document: ParsedDocument, field: str, chosen: np.ndarray, places: np.ndarray, n: int) -> list[str]:
     """The cells of the chosen words at their tokens' places; nothing at white space."""
     column = document.treebank.column(field)
     made = [""] * n
@@ -328,7 +340,7 @@ def _spread(document: Document, field: str, chosen: np.ndarray, places: np.ndarr
     return made
 
 
-def _spacy_trees(document: Document, chosen: np.ndarray, places: np.ndarray, n: int) -> dict[str, list[Any]]:
+def _spacy_trees(document: ParsedDocument, chosen: np.ndarray, places: np.ndarray, n: int) -> dict[str, list[Any]]:
     """Heads as places of spaCy's tokens, and relations. White space hangs on the token before it, or at the start on
     the first one."""
     split, bank = document.split, document.treebank

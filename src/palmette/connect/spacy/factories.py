@@ -4,10 +4,16 @@ spaCy checks a config against the annotations of the factory's parameters, so th
 `annotations` from `__future__` here.
 """
 
+from collections.abc import Callable
+
+import spacy
 from pydantic import StrictBool, StrictInt, StrictStr
 from spacy.language import Language
 
 from palmette.connect.spacy.components import PalmetteNER, PalmetteParser, PalmetteSpans, PalmetteTagger
+from palmette.connect.spacy.pipelines import TOKENIZER, PalmettePipeline, PalmetteTokenizer
+from palmette.models import path_of
+from palmette.pipeline.pipeline import Pipeline
 
 Columns = list[StrictStr] | None
 Fields = dict[StrictStr, StrictStr | None] | None
@@ -75,3 +81,29 @@ def make_parser(
     lemma_, upos: pos_, xpos: tag_, feats: morph); None for one that training did not have. beam: the width of the
     search, if not as trained."""
     return PalmetteParser(name, model, fields, beam)
+
+
+@Language.factory(
+    "palmette_pipeline",
+    assigns=[
+        "token.tag", "token.pos", "token.morph", "token.lemma", "token.dep", "token.head", "token.is_sent_start",
+        "doc.sents", "doc.ents",
+    ],
+    default_config={"model": None, "beam": None},
+    default_score_weights={
+        "tag_acc": None, "pos_acc": None, "morph_acc": None, "lemma_acc": None, "dep_uas": None, "dep_las": None,
+        "sents_f": None, "ents_f": None,
+    },
+)  # fmt: skip
+def make_pipeline(nlp: Language, name: str, model: StrictStr | None, beam: StrictInt | None) -> PalmettePipeline:
+    """All annotations of a pipeline.
+
+    model: the name of an installed model, or the file of a pipeline. beam: the width of the parser's search, if not as
+    trained."""
+    return PalmettePipeline(name, model, beam)
+
+
+@spacy.registry.tokenizers(TOKENIZER)
+def make_tokenizer(model: str) -> Callable[[Language], PalmetteTokenizer]:
+    """The tokens and sentences that a pipeline finds."""
+    return lambda nlp: PalmetteTokenizer(Pipeline.load(path_of(model)), nlp.vocab)

@@ -39,10 +39,13 @@ from palmette.data.formats.conllu_light import (
     CONLLU_FIELDS,
     DEPREL,
     HEAD,
+    MISC,
     UNKNOWN,
     Fault,
+    entity_of,
     faults,
     heads_of_cells,
+    with_entity,
     wrong_number,
 )
 from palmette.data.formats.jsonl import write_objects
@@ -51,7 +54,7 @@ from palmette.data.formats.registry import Format, Output, Parser
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import BLANK_LINES, BLOCK, cut_blocks
 from palmette.data.text import MAX_CELL, PLAIN, UTF8, TextSpec, read_text, write_text
-from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of, without_trees
+from palmette.data.treebank import ENTITY, FIELDS, NOTHING, OUTSIDE, Treebank, tokens_of, without_trees
 from palmette.errors import DataError, UsageError
 from palmette.kernels.io import columns as kernels
 from palmette.kernels.io.columns import BLANK_LINE, splice
@@ -167,22 +170,32 @@ class _TreebankReader:
     def __init__(self, source: str, labelled: bool, skip_bad: bool, max_cell: int = MAX_CELL) -> None:
         self.source, self.labelled, self.skip_bad, self.max_cell = source, labelled, skip_bad, max_cell
         columns = tuple(map(CONLLU_FIELDS.index, FIELDS))
-        self.layout = ColumnLayout(columns=(*columns, HEAD) if labelled else columns, label=DEPREL, labelled=labelled)
+        self.columns = (*columns, HEAD) if labelled else columns
         self.n_sentences = 0
         self.left_out: list[DataError] = []
 
     def __call__(self, data: bytes, first_line: int) -> Treebank:
-        corpus = parse_conllu(data, self.layout, self.source, first_line)
+        has_entities = b"Entity=" in data
+        columns = (*self.columns, MISC) if has_entities else self.columns
+        layout = ColumnLayout(columns=columns, label=DEPREL, labelled=self.labelled)
+        corpus = parse_conllu(data, layout, self.source, first_line)
         check_cells(corpus, self.max_cell)
+        entities = None
+        if has_entities and corpus.n_tokens:
+            *rest, misc = corpus.columns
+            entities, corpus = _entities(misc), replace(corpus, columns=rest)
+        return self._treebank(corpus, entities)
+
+    def _treebank(self, corpus: Corpus, entities: Column | None) -> Treebank:
         if corpus.n_tokens == 0:
             return without_trees(replace(corpus, columns=[column_of_strings([]) for _ in FIELDS]))
         if not self.labelled:
             self.n_sentences += corpus.n_sentences
-            return without_trees(corpus)
+            return without_trees(corpus).with_entities(entities)
         *columns, head_cells = corpus.columns
         assert corpus.labels is not None
         heads = heads_of_cells(head_cells.types)[head_cells.ids]
-        made = Treebank(replace(corpus, columns=columns, labels=None), heads, corpus.labels)
+        made = Treebank(replace(corpus, columns=columns, labels=None), heads, corpus.labels, entities)
         return self._checked(made)
 
     def _checked(self, treebank: Treebank) -> Treebank:
@@ -204,6 +217,15 @@ class _TreebankReader:
                 "%d of %d sentences left out, because they have no valid tree; the first: %s",
                 len(self.left_out), self.n_sentences, first,
             )  # fmt: skip
+
+
+def _entities(misc: Column) -> Column | None:
+    """Return the labels of entities in the cells of MISC; None if no cell has one."""
+    labels = [entity_of(cell) for cell in misc.types]
+    if not any(labels):
+        return None
+    made = column_of_strings(label or OUTSIDE for label in labels)
+    return made.with_ids(made.ids[misc.ids])
 
 
 def _without_faults(treebank: Treebank, bad: Sequence[Fault]) -> Treebank:
@@ -290,15 +312,22 @@ def write_treebank(
 
 
 def treebank_bytes(treebank: Treebank, *, fields: Sequence[str] = TREE) -> bytes:
-    """The text of a treebank. `fields` are those that are replaced in its own lines: head, deprel, and any of FIELDS.
+    """The text of a treebank. `fields` are those that are replaced in its own lines: head, deprel, entity, and any of
+    FIELDS.
     A treebank without lines, made in Python or from others, is written from its cells."""
-    unknown = [name for name in fields if name not in (*FIELDS, *TREE)]
+    known = (*FIELDS, *TREE, ENTITY)
+    unknown = [name for name in fields if name not in known]
     if unknown:
-        raise UsageError(f"cannot write the field {unknown[0]!r}: choose {', '.join((*FIELDS, *TREE))}")
+        raise UsageError(f"cannot write the field {unknown[0]!r}: choose {', '.join(known)}")
     lines = treebank.corpus.lines
     if lines is None:
         return _from_cells(treebank)
-    return _into_lines(treebank, lines, sorted(fields, key=CONLLU_FIELDS.index))
+    return _into_lines(treebank, lines, sorted(fields, key=_place))
+
+
+def _place(field: str) -> int:
+    """Return the number of the CoNLL-U field that holds a field of a treebank."""
+    return MISC if field == ENTITY else CONLLU_FIELDS.index(field)
 
 
 def _cells(treebank: Treebank, field: str) -> tuple[np.ndarray, Sequence[str]]:
@@ -320,9 +349,13 @@ def _into_lines(treebank: Treebank, lines: Lines, fields: Sequence[str]) -> byte
             lines.data, lines.start, lines.end, lines.tokens, len(CONLLU_FIELDS), kernels.TAB
         )
         for field in fields:
-            ids, types = _cells(treebank, field)
-            start.append(cell_start[CONLLU_FIELDS.index(field)])
-            end.append(cell_end[CONLLU_FIELDS.index(field)])
+            at = _place(field)
+            if field == ENTITY:
+                ids, types = _misc_cells(treebank, lines, cell_start[at], cell_end[at])
+            else:
+                ids, types = _cells(treebank, field)
+            start.append(cell_start[at])
+            end.append(cell_end[at])
             piece.append(ids.astype(np.int64) + len(strings))
             strings += types
     gone = np.flatnonzero(lines.kind == kernels.DROPPED_LINE)
@@ -336,16 +369,32 @@ def _into_lines(treebank: Treebank, lines: Lines, fields: Sequence[str]) -> byte
     return splice(lines.data, starts[order], np.concatenate(end)[order], pieces[order], text, offset).tobytes()
 
 
+def _misc_cells(
+    treebank: Treebank, lines: Lines, start: np.ndarray, end: np.ndarray
+) -> tuple[np.ndarray, Sequence[str]]:
+    """Return the cells of MISC with the labels of entities, as `_cells` does."""
+    raw, labels = lines.data.tobytes(), _entity_cells(treebank)
+    places = zip(start.tolist(), end.tolist(), labels, strict=True)
+    made = column_of_strings(with_entity(raw[a:b].decode(), label) for a, b, label in places)
+    return made.ids, made.types
+
+
+def _entity_cells(treebank: Treebank) -> list[str]:
+    """Return the label of each token, `O` if entities are not known."""
+    return [OUTSIDE] * treebank.n_tokens if treebank.entities is None else treebank.entities.cells()
+
+
 def _from_cells(treebank: Treebank) -> bytes:
     cells: dict[str, list[str]] = {}
     for field in (*FIELDS, *TREE):
         ids, types = _cells(treebank, field)
         cells[field] = [types[k] for k in ids.tolist()]
+    misc = [with_entity(NOTHING, label) for label in _entity_cells(treebank)]
     made = []
     for first, last in pairwise(treebank.offset.tolist()):
         for i in range(first, last):
             row = [cells[field][i] for field in (*FIELDS, *TREE)]
-            made.append("\t".join([str(i - first + 1), *row, NOTHING, NOTHING]))
+            made.append("\t".join([str(i - first + 1), *row, NOTHING, misc[i]]))
         made.append("")
     return "".join(row + "\n" for row in made).encode()
 

@@ -9,6 +9,7 @@ no number. If a sentence has several faults, the first in the order of PROBLEMS 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,6 +36,26 @@ PROBLEMS = (
 )
 CONLLU_FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 FORM, UPOS, HEAD, DEPREL = map(CONLLU_FIELDS.index, ("form", "upos", "head", "deprel"))
+MISC = CONLLU_FIELDS.index("misc")
+
+# Entities are an entry of MISC, `Entity=B-PER`. Values of other forms, such as those of coreference, are not labels.
+
+_ENTITY = "Entity="
+_LABEL = re.compile(r"[BI]-[^|\s]+")
+
+
+def entity_of(misc: str) -> str | None:
+    """Return the IOB2 label in a cell of MISC, or None if it has none."""
+    for entry in misc.split("|"):
+        if entry.startswith(_ENTITY) and _LABEL.fullmatch(entry, len(_ENTITY)):
+            return entry.removeprefix(_ENTITY)
+    return None
+
+
+def with_entity(misc: str, label: str) -> str:
+    """Return a cell of MISC with an IOB2 label instead of the one that it has; `O` is not written."""
+    rest = [] if misc == "_" else [entry for entry in misc.split("|") if not entry.startswith(_ENTITY)]
+    return "|".join(rest if label == "O" else [f"{_ENTITY}{label}", *rest]) or "_"
 
 
 class Fault(NamedTuple):
