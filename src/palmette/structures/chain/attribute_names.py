@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
+import numpy as np
+
+from palmette.data.corpus import Corpus
+from palmette.features.encode import Encoder
 from palmette.features.readable import TAG, WORD, AttributeWords
 from palmette.options.chain import NAMED_FEATURES
 from palmette.structures.chain.model import ChainModel
@@ -12,6 +17,21 @@ from palmette.structures.chain.model import ChainModel
 def attribute_name(model: ChainModel, order: int, attribute: int) -> str:
     """The string of an attribute, or its number if the model does not have the strings."""
     return model.names[order][attribute] if order in model.names else f"#{attribute}"
+
+
+def spelled(model: ChainModel, corpus: Corpus, order: int) -> dict[int, str]:
+    """The strings of the attributes of a few tokens by number, for a model without strings: each template is applied
+    alone, so that it is known which template made an attribute."""
+    encoder, found = model.encoder, dict[int, str]()
+    for template in [] if encoder is None else encoder.of_order(order):
+        assert encoder is not None
+        alone = Encoder(encoder.templates.only(template), encoder.resources, encoder.unicode)
+        cells = alone.cells(corpus)
+        ptr, att, _, _ = alone.encode(order, cells, corpus.offset, model.feature_indexes[order], False)
+        text, offset = alone.spell(order, corpus, cells, np.repeat(np.arange(corpus.n_tokens), np.diff(ptr)))
+        strings = (text[a:b].tobytes().decode("utf-8", "replace") for a, b in pairwise(offset.tolist()))
+        found |= zip(att.tolist(), strings, strict=True)
+    return found
 
 
 def attribute_words(model: ChainModel) -> Callable[[str], str]:

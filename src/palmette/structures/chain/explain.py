@@ -24,7 +24,7 @@ from palmette.data.labels.mask import LabelMask
 from palmette.display import drawn
 from palmette.errors import DataError
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
-from palmette.structures.chain.attribute_names import attribute_name, attribute_words
+from palmette.structures.chain.attribute_names import attribute_name, attribute_words, spelled
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.nbest import nbest_lists
 from palmette.structures.chain.weights import ARITIES
@@ -160,7 +160,8 @@ def _compared(
     states = [[names[h] for h in path] if latent else None for path in paths]
     difference = math.fsum([*_terms(parts[0]), *(-term for term in _terms(parts[1]))])
     words = corpus.columns[0].cells() if corpus.columns else [str(i) for i in range(1, corpus.n_tokens + 1)]
-    contributions = _contributions(model, parts[0], parts[1], names)
+    strings = {order: spelled(model, corpus, order) for order in ARITIES if order not in model.names}
+    contributions = _contributions(model, parts[0], parts[1], names, strings)
     return Explanation(words, exact[0], exact[1], states[0], states[1], difference, contributions)
 
 
@@ -172,8 +173,11 @@ def _total(parts: list[Part]) -> float:
     return math.fsum(_terms(parts))
 
 
-def _contributions(model: ChainModel, first: list[Part], second: list[Part], names: list[str]) -> list[Contribution]:
-    """By token and attribute; what cancels is left out."""
+def _contributions(
+    model: ChainModel, first: list[Part], second: list[Part], names: list[str], strings: dict[int, dict[int, str]]
+) -> list[Contribution]:
+    """By token and attribute; what cancels is left out. strings: of the attributes by order, where the model has
+    none."""
     terms: dict[tuple[int, int, int | str], list[float]] = defaultdict(list)
     about: dict[tuple[int, int, int | str], tuple[str, str]] = {}
     for one, two in zip(first, second, strict=True):  # both have the same attributes in the same order
@@ -183,7 +187,9 @@ def _contributions(model: ChainModel, first: list[Part], second: list[Part], nam
             about[key] = (" > ".join(names[h] for h in one.states), " > ".join(names[h] for h in two.states))
 
     def name_of(order: int, attribute: int | str) -> str:
-        return attribute if isinstance(attribute, str) else attribute_name(model, order, attribute)
+        if isinstance(attribute, str):
+            return attribute
+        return strings.get(order, {}).get(attribute) or attribute_name(model, order, attribute)
 
     in_words = attribute_words(model)
     found = []
