@@ -19,11 +19,13 @@ from palmette.data.formats.registry import read_corpus
 from palmette.data.labels.mask import mark_partial_labels
 from palmette.data.subset import take
 from palmette.data.treebank import Treebank
+from palmette.errors import UsageError
 from palmette.estimators.classifier import Classifier
 from palmette.estimators.parser import Parser
 from palmette.estimators.retag import prepare_training
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation.record import Main
+from palmette.evaluation.rivals import Rivals, SystemLabels, SystemOutputs, class_rivals, label_rivals, tree_rivals
 from palmette.serve.correct_classifiers import tokens_of
 from palmette.serve.correct_parsers import treebank_of
 from palmette.serve.correction_data import corpus_of
@@ -31,6 +33,7 @@ from palmette.serve.merge import merged, merged_treebanks
 from palmette.serve.retrain import Job
 from palmette.serve.served import field_of_helper
 from palmette.structures.chain.files import spec_for
+from palmette.structures.chain.gold import certain, gold_and_guess
 from palmette.structures.chain.python_data import mode_of
 from palmette.training.result import Progress
 
@@ -46,8 +49,13 @@ class Again(Protocol):
     def before(self) -> Main | None:
         """The old model on the development data."""
 
+    continued: bool  # from the weights of the old model
+
     def train(self, progress: Progress) -> tuple[Any, Main | None]:
-        """A new model with the settings of the old one, and its score."""
+        """A new model with the settings of the old one, which begins with its weights if it can; and its score."""
+
+    def rivals(self, new: Any) -> Rivals:
+        """What the old and the new model find in the development data."""
 
 
 def _repeated(n: int, weight: int) -> np.ndarray:
@@ -60,6 +68,7 @@ class TaggerAgain:
 
     def __init__(self, job: Job) -> None:
         self.job, self.old = job, Tagger.load(job.model, copy=True)
+        self.continued = self.old.model_.packed is None  # a compact model has not all that more training needs
         self.dev = None if job.dev is None else read_corpus(job.dev, spec_for(self.old.model_, job.dev, labelled=True))
 
     def before(self) -> Main | None:
@@ -83,11 +92,27 @@ class TaggerAgain:
             resources = model.encoder.resources
             made._resources = lambda: resources  # type: ignore[method-assign]
         compact = MOST_LOSS if model.packed is not None else None
-        made.fit_corpus(self._corpus(), self.dev, progress=progress, compact=compact)
+        corpus = self._corpus()
+        try:
+            resume = model if self.continued else None
+            made.fit_corpus(corpus, self.dev, resume=resume, progress=progress, compact=compact)
+        except UsageError:  # its learner cannot go on
+            if not self.continued:
+                raise
+            self.continued = False
+            made.fit_corpus(corpus, self.dev, progress=progress, compact=compact)
         for name in ("reading", "features"):
             if name in model.meta:
                 made.model_.meta[name] = model.meta[name]
         return made, self._score(made)
+
+    def rivals(self, new: Tagger) -> Rivals:
+        assert self.dev is not None
+        found = [gold_and_guess(tagger.model_, self.dev) for tagger in (self.old, new)]
+        guesses = [SystemLabels(guess, labels) for _, guess, labels in found]
+        gold, _, labels = found[0]
+        outputs = SystemOutputs.of(["before", "after"], self.dev, SystemLabels(gold, labels), guesses)
+        return label_rivals(outputs._replace(known=certain(self.dev)))
 
 
 class ParserAgain:
@@ -96,6 +121,7 @@ class ParserAgain:
 
     def __init__(self, job: Job) -> None:
         self.job, self.old = job, Parser.load(job.model, copy=True)
+        self.continued = not self.old.model_.is_compact
         meta = self.old.model_.meta
         tags = dict(meta.get("tags") or {})
         folds = [int(found[1]) for how in tags.values() if (found := _FOLDS.match(how))]
@@ -125,11 +151,15 @@ class ParserAgain:
         old = self.old.model_
         made = Parser(**self.old.get_params(deep=False))
         made._templates = lambda *given: old.templates  # type: ignore[method-assign]
-        made.fit(self._treebank(), dev=self.dev, progress=progress)
+        made.fit(self._treebank(), dev=self.dev, resume=old if self.continued else None, progress=progress)
         made.model_.meta |= self.about
         if old.is_compact:
             made.compact(self.dev, most_loss=MOST_LOSS)
         return made, self._score(made)
+
+    def rivals(self, new: Parser) -> Rivals:
+        assert self.dev is not None
+        return tree_rivals(self.dev, {"before": self.old.parse(self.dev), "after": new.parse(self.dev)})
 
 
 def _taggers(helpers: dict[str, str], fields: Sequence[str]) -> list[tuple[str, Tagger]]:
@@ -145,6 +175,7 @@ class ClassifierAgain:
     def __init__(self, job: Job) -> None:
         self.job, self.old = job, Classifier.load(job.model, copy=True)
         self.old.tagger = self._tagger()
+        self.continued = True
         self.dev = None if job.dev is None else self._read(job.dev)
 
     def _tagger(self) -> str | None:
@@ -168,5 +199,11 @@ class ClassifierAgain:
             X += [tokens_of(one)] * self.job.weight
             y += [str(one.class_)] * self.job.weight
         made = Classifier(**self.old.get_params(deep=False))
-        made.fit(X, y, dev=self.dev, positive=self.old.model_.classes[1], progress=progress)
+        made.fit(X, y, dev=self.dev, resume=self.old.model_, progress=progress)
         return made, self._score(made)
+
+    def rivals(self, new: Classifier) -> Rivals:
+        assert self.dev is not None
+        X, y = self.dev
+        guesses = {"before": self.old.predict(X), "after": new.predict(X)}
+        return class_rivals(y, {name: [str(one) for one in found] for name, found in guesses.items()})
