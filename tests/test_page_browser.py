@@ -316,6 +316,7 @@ def test_pipelines_and_classifiers(page: Any, address: str) -> None:
         record["relations"]
     )
     chosen(page, "Model").select_option("classifier")
+    page.get_by_role("link", name="Class").click()
     page.wait_for_selector(".verdict-class")
     score = VIEWS["class"](models()["classifier"], {"text": TEXT})["score"]
     assert float(page.locator(".verdict-class").get_attribute("data-score")) == score

@@ -129,7 +129,7 @@ def test_spans_are_selected_and_typed_by_the_keyboard(browser: Any, chunks: Path
         page.goto(f"{address}#/correct")
         page.wait_for_selector(".spans-editor li")
         page.get_by_role("button", name="Pick").click()
-        page.wait_for_function("document.activeElement.classList.contains('spans-editor')")
+        page.wait_for_selector(".spans-editor:focus")
         words = page.locator(".spans-editor .word").all_inner_texts()
         for key in ("Home", "Shift+ArrowRight"):
             page.keyboard.press(key)

@@ -74,13 +74,23 @@ def check_file(served: Served, name: str, path: str) -> None:
     if served.kind == "tagger":
         sizes = _check_corpora(served, path, labelled)
     elif served.kind == "classifier":
-        sizes = [len(block) for block in stream_classified(path, labelled=labelled)]
+        sizes = _check_classes(served, path, labelled)
     elif labelled:
         sizes = [bank.n_tokens for bank in stream_treebank(path, labelled=served.kind == "parser")]
     else:
         sizes = [bank.n_tokens for bank in pool_of_trees(path)]
     if not sum(sizes):
         raise DataError("it has no sentence")
+
+
+def _check_classes(served: Served, path: str, labelled: bool) -> list[int]:
+    known, sizes = set(served.labels), []
+    for block in stream_classified(path, labelled=labelled):
+        strange = next((str(one.label) for one in block if labelled and str(one.label) not in known), None)
+        if strange is not None:
+            raise DataError(f"it has the class {strange[:100]!r}; the classes are {', '.join(served.labels)}")
+        sizes.append(len(block))
+    return sizes
 
 
 def _check_corpora(served: Served, path: str, labelled: bool) -> list[int]:

@@ -110,6 +110,7 @@ class App {
     }
     document.title = `${view.name} \u00b7 ${this.model} \u00b7 Palmette`;
     replace(this.main, view.make(this));
+    this.place = null; // it was for this view alone
   }
 
   view(name, request = {}) {
@@ -144,9 +145,7 @@ class App {
 
   // Where the view that is opened now should look first.
   takePlace() {
-    const found = this.place ?? {};
-    this.place = null;
-    return found;
+    return this.place ?? {};
   }
 
   onSentence(act) {
