@@ -46,7 +46,7 @@ def test_a_wrong_file_is_reported_at_start(tmp_path: Path, key: str, file: str, 
     (tmp_path / "empty.txt").write_text("\n\n")
     path = tmp_path / file if (tmp_path / file).exists() else folder() / file
     with pytest.raises(UsageError, match=told):
-        Registry(source(**{key: str(path)}))
+        assert Registry(source(**{key: str(path)})).files
 
 
 def test_options_name_a_model_or_not(tmp_path: Path) -> None:

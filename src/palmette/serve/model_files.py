@@ -84,7 +84,8 @@ def check_file(served: Served, name: str, path: str) -> None:
 
 
 def _check_classes(served: Served, path: str, labelled: bool) -> list[int]:
-    known, sizes = set(served.labels), []
+    known = set(served.labels)
+    sizes: list[int] = []
     for block in stream_classified(path, labelled=labelled):
         strange = next((str(one.label) for one in block if labelled and str(one.label) not in known), None)
         if strange is not None:
@@ -96,7 +97,8 @@ def _check_classes(served: Served, path: str, labelled: bool) -> list[int]:
 def _check_corpora(served: Served, path: str, labelled: bool) -> list[int]:
     model = served.estimator.model_
     spec = spec_for(model, path, labelled=True) if labelled else pool_spec(model, path)
-    known, sizes = set(model.labels), []
+    known = set(model.labels)
+    sizes: list[int] = []
     strange: list[str] = []
     fits = not labelled
     for corpus in stream_corpus(path, spec):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,7 +67,11 @@ class Registry:
         self.slots: dict[str, Slot] = {}
         for name, path in source.models.items():
             self.slots[name] = Slot(self._load(name, path, 1))
-        self.files = files_of([slot.served for slot in self.slots.values()], source.files)
+
+    @cached_property
+    def files(self) -> dict[str, dict[str, str]]:
+        """The files of data of each model by name, which are read to see whether it can use them."""
+        return files_of([slot.served for slot in self.slots.values()], self.source.files)
 
     def slot(self, name: str) -> Slot:
         """The slot of a name; Failure if there is none."""

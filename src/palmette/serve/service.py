@@ -50,8 +50,8 @@ class Service:
         self.stopping = asyncio.Event()
         self.training = training
         self.views = VIEWS
-        self.page_files = PageFiles(self.registry.files)
         self.sessions: dict[str, CorrectionSession] = sessions_of(self.registry)
+        self.page_files = PageFiles(self.registry.files)
         self.in_flight = InFlight()
         self.batchers = {
             name: Batcher(

@@ -32,10 +32,10 @@ class CorrectionSession:
         self.kind_name = slot.served.kind
         self.kind: Correctable = loaded(CORRECTED[self.kind_name].corrections)()
         served, source = slot.served, registry.source
-        files = registry.files[served.name]
         self.folder = Path(source.corrections or os.path.dirname(served.path) or ".")
         self.journal = Journal(self.folder / f"{served.name}{ENDING}")
         self._check_files()
+        files = registry.files[served.name]
         self.picker = Picker(self.kind, files.get("pool"), files.get("train"))
         self.retraining = Retraining(served.path, self._trained)
 
