@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import tempfile
 from functools import cache
 from typing import Any
 
@@ -14,6 +17,7 @@ from palmette.serve.page.views import PageModel
 WORDS = ["We", "will", "meet", "at", "the", "station", "on", "Monday", "."]
 TAGS = ["PRP", "MD", "VB", "IN", "DT", "NN", "IN", "NNP", "."]
 ROWS = [list(row) for row in zip(WORDS, TAGS, strict=True)]
+TUPLES = [tuple(row) for row in ROWS]
 TEXT = "We will meet at the station on Monday."
 TEMPLATE = "U0:%x[0,0]\nU1:%x[0,1]\nU2:%x[-1,1]/%x[0,1]\nU3:%x[0,1]/%x[1,1]\n"
 
@@ -61,12 +65,27 @@ def models() -> dict[str, PageModel]:
         name: PageModel(found[name], name, [found["pos"]]) for name in ("crf", "latent", "beam", "order2")
     }
     others: dict[str, Any] = {
-        "parser": parser(),
-        "pos": found["pos"],
+        "parser": PageModel(parser()),
+        "pos": PageModel(found["pos"]),
         "classifier": PageModel(classifier(), helpers=[found["pos"]]),
-        "pipeline": pipeline(),
+        "pipeline": PageModel(pipeline()),
     }
-    return beside(chunkers | others)
+    made = chunkers | others
+    return beside({name: model._replace(files=beginning(model.kind)) for name, model in made.items()})
+
+
+@cache
+def beginning(kind: str) -> dict[str, str]:
+    """A file whose first sentence is TEXT, as a model of this kind reads it."""
+    rows = {
+        "tagger": "".join(f"{word} {tag} O\n" for word, tag in ROWS) + "\n",
+        "classifier": f"0\t{TEXT}\n",
+    }
+    trees = "".join(f"{k}\t{w}\t_\t_\t{tag}\t_\t0\troot\t_\t_\n" for k, (w, tag) in enumerate(ROWS, 1)) + "\n"
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False) as file:
+        file.write(rows.get(kind, trees))
+    atexit.register(os.unlink, file.name)
+    return {"test": file.name}
 
 
 def labelled_text() -> str:

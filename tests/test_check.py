@@ -347,7 +347,7 @@ def test_clean_data_is_clean(file: Path) -> None:
     result = check(file)
     assert result.clean
     assert result.files[0].scheme == "IOB2"
-    assert set(result.files[0].counts) == set(KINDS) - {"overlap", "noise", "trees", "spans"}
+    assert set(result.files[0].counts) == set(KINDS) - {"overlap", "labels", "noise", "trees", "spans"}
 
 
 def test_text_without_labels(tmp_path: Path) -> None:

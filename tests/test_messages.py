@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,112 @@ def test_objectives_of_any_size_stay_in_their_column(objective: float, capsys: p
     head, row = capsys.readouterr().err.rstrip("\n").split("\n")
     assert len(head) == len(row) <= 80
     assert float(row.split()[1].replace(",", "")) == pytest.approx(objective, rel=1e-5, abs=0.005)
+
+
+# Mistakes that new users make
+
+
+@pytest.fixture
+def demo(cli: Cli) -> Cli:
+    """The demo corpus and a model of it."""
+    leave_demo(cli.folder)
+    cli("train train.txt -o chunk.palm --passes 1 -q")
+    return cli
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "train {} -o m.palm", "check {}", "eval chunk.palm {}", "tag chunk.palm {}",
+        "train train.txt --dev {} -o m.palm",
+        "parser train {} -o m.palm", "classifier train {} -o m.palm", "pipeline train {} -o m.palm",
+        "lm train {} -o m.palm",
+    ],
+)  # fmt: skip
+def test_a_model_given_as_data(demo: Cli, line: str) -> None:
+    ran = demo(line.format("chunk.palm"))
+    assert ran.code == 1
+    assert "chunk.palm: is a model, not data" in ran.err
+    assert "UTF-8" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"PAR1\x15\x04\x15\x00", "is a Parquet file, not text"),
+        (b"PK\x03\x04\x14\x00", "is a zip file"),
+        (b"lCRF\x00\x00", "is a model of CRFsuite"),
+        (b"SQLite format 3\0rest", "is an SQLite database"),
+    ],
+)
+def test_a_binary_file_as_text(demo: Cli, data: bytes, told: str) -> None:
+    demo.write("data.bin", data)
+    for line in ("train data.bin -o m.palm", "tag chunk.palm data.bin --format columns", "check data.bin"):
+        ran = demo(line)
+        assert ran.code == 1
+        assert f"data.bin: {told}" in ran.err
+
+
+def test_exchanged_arguments_of_tag(demo: Cli) -> None:
+    ran = demo("tag test.txt chunk.palm")
+    assert ran.code == 2
+    assert "the model comes first, as in `palmette tag chunk.palm test.txt`" in ran.err
+
+
+def test_a_folder(demo: Cli) -> None:
+    (demo.folder / "folder").mkdir()
+    for line in ("train folder -o m.palm", "lm train folder -o m.palm", "parser train folder -o m.palm"):
+        ran = demo(line)
+        assert ran.code == 1
+        assert "folder" in ran.err
+
+
+def test_cells_with_commas_between_them(cli: Cli) -> None:
+    cli.write("data.csv", "The,DT,B-NP\ndog,NN,I-NP\n\nIt,PRP,B-NP\n")
+    for line in ("train data.csv -o m.palm", "check data.csv"):
+        ran = cli(line)
+        assert ran.code == 1
+        assert "separated by ',': --separator comma" in ran.err
+    assert cli("train data.csv -o m.palm --separator comma --passes 1").code == 0
+
+
+def test_columns_given_to_a_language_model(demo: Cli) -> None:
+    ran = demo("lm train train.txt -o lm.palm")
+    assert ran.code == 1
+    assert "train.txt: looks like columns: 3 on every line" in ran.err
+    assert "one sentence per line" in ran.err
+    demo.write("sentences.txt", "time flies\nit flies fast\n\n" * 8)
+    assert demo("lm train sentences.txt -o lm.palm").code == 0
+
+
+def test_development_data_with_other_labels(demo: Cli) -> None:
+    other = (demo.folder / "dev.txt").read_text().replace("-NP", "-XX")
+    demo.write("other.txt", other)
+    n = sum(line.endswith(("B-XX", "I-XX")) for line in other.splitlines())
+    share = 100 * n / sum(bool(line.strip()) for line in other.splitlines())
+    ran = demo("train train.txt --dev other.txt -o m.palm --passes 1")
+    assert f"{share:.0f}% of the tokens of the development data have labels that the training data lacks" in ran.err
+    assert "B-XX" in ran.err
+    assert "lacks" not in demo("train train.txt --dev dev.txt -o m.palm --passes 1").err
+    out = demo.fine("check train.txt --against other.txt")
+    assert "labels that only other data has" in out
+    begins = sum(line.endswith("B-XX") for line in other.splitlines())
+    assert f"B-XX: {begins:,} tokens of other.txt" in " ".join(out.split())
+
+
+def test_missing_extras_are_named(tmp_path: Path) -> None:
+    blocked = "import sys\nfor name in ('sklearn', 'starlette', 'uvicorn'): sys.modules[name] = None\n"
+    for use, extra in (
+        ("from palmette.crfsuite import metrics; metrics.flat_f1_score([['a']], [['a']])", "sklearn"),
+        ("import palmette.serve.app", "serve"),
+        ("import palmette.serve.run", "serve"),
+    ):
+        ran = subprocess.run([sys.executable, "-c", blocked + use], capture_output=True, text=True)
+        assert ran.returncode == 1
+        assert f"pip install 'palmette[{extra}]'" in ran.stderr.splitlines()[-1]
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{blocked}from palmette.cli import main\nmain(['serve', 'x.palm'])"],
+        capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert ran.stderr.strip().endswith("pip install 'palmette[serve]'")
+    assert "Traceback" not in ran.stderr

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from browser import chromium, quiet_page
-from page_models import ROWS, TEXT, WORDS, gold_trees, labelled_text, models, taggers
+from page_models import TEXT, TUPLES, WORDS, gold_trees, labelled_text, models, taggers
 from page_server import page_server
 
 from palmette import Tagger, load_demo
@@ -16,8 +16,6 @@ from palmette.serve import VIEWS
 from palmette.serve.page.bundle import page_file
 from palmette.serve.page.report import page_records
 from palmette.structures import items_of
-
-TUPLES = [tuple(row) for row in ROWS]
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +123,7 @@ def test_order_two_and_beams_are_searched_in_the_browser(page: Any, tmp_path: Pa
     """In a file, without any server: paths and beams are those of the library."""
     file = tmp_path / "report.html"
     file.write_bytes(page_file(page_records({name: models()[name]}, {}, texts=[TEXT]), "report"))
-    page.goto(file.as_uri())
+    page.goto(f"{file.as_uri()}#/search")
     page.wait_for_selector(".cell.on-best")
     chosen(page, "Rows").select_option("all")
     fixed = {"text": TEXT, "allowed": {"2": "B-VP"}}
@@ -163,7 +161,7 @@ def test_sentences_of_attributes_and_of_columns(page: Any) -> None:
         page.get_by_role("link", name="Why").click()
         page.wait_for_selector('.token-button:has-text("w=meet")')
         chosen(page, "Model").select_option("columns")
-        page.wait_for_selector("text=Give a sentence above.")
+        page.wait_for_selector("text=Type or paste a text above.")
         page.fill("#sentence", "\n".join(f"{word} {tag}" for word, tag in TUPLES))
         page.wait_for_selector(".bars")
         page.get_by_role("link", name="Search").click()
@@ -318,6 +316,7 @@ def test_pipelines_and_classifiers(page: Any, address: str) -> None:
         record["relations"]
     )
     chosen(page, "Model").select_option("classifier")
+    page.get_by_role("link", name="Class").click()
     page.wait_for_selector(".verdict-class")
     score = VIEWS["class"](models()["classifier"], {"text": TEXT})["score"]
     assert float(page.locator(".verdict-class").get_attribute("data-score")) == score
@@ -355,7 +354,7 @@ def test_the_file_alone(page: Any, tmp_path: Path) -> None:
     records = page_records(shown, dict.fromkeys(shown, corpus), sentences=1, texts=["The house is here."])
     file = tmp_path / "report.html"
     file.write_bytes(page_file(records, "a </title> report"))
-    page.goto(file.as_uri())
+    page.goto(f"{file.as_uri()}#/search")
     page.wait_for_selector(".cell.on-best")
     chosen(page, "Sentence").select_option("1")
     page.wait_for_selector('.trellis[aria-colcount="9"]')

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from browser import chromium, quiet_page
-from page_models import parser, pipeline
+from page_models import parser, pipeline, taggers
 
 from palmette import Classifier, load_grammaticality, read_treebank
 from palmette.cli import main
@@ -44,10 +44,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def served(folder: Path, model: str = "pos.palm", **files: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def served(
+    folder: Path, model: str = "pos.palm", *more: str, **files: str
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server of its own process, and its address."""
-    command = [sys.executable, "-m", "palmette", "serve", model, "--port", "0"]
-    for name, file in (files or {name: f"{name}.txt" for name in ("train", "dev", "pool")}).items():
+    command = [sys.executable, "-m", "palmette", "serve", model, *more, "--port", "0"]
+    usual = {} if more else {name: f"{name}.txt" for name in ("train", "dev", "pool")}
+    for name, file in (files or usual).items():
         command += [f"--{name}", file]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
@@ -94,6 +97,77 @@ def test_nothing_confirmed_is_lost_and_training_goes_on(browser: Any, folder: Pa
             page.wait_for_selector(".corrections:text-is('2')")
             page.get_by_role("button", name="Train again").click()
             page.wait_for_selector(".part:has(.after) [role=status]:has-text('Done')", timeout=60_000)
+            assert "95%" in page.locator(".figures").inner_text()
+            assert "noise" in page.locator(".figures").inner_text()
+            assert "fewer than 20" in page.locator(".caution").inner_text()
+
+
+@pytest.fixture(scope="module")
+def chunks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A chunker that reads words, and sentences as people write them."""
+    made = tmp_path_factory.mktemp("chunks")
+    taggers()["crf"].save(made / "chunk.palm")
+    taggers()["pos"].save(made / "pos.palm")
+    (made / "pool.txt").write_text("They left the house.\nTime flies.\nThe station is here, they said.\n")
+    return made
+
+
+@contextmanager
+def spans_page(browser: Any, folder: Path) -> Iterator[tuple[Any, str]]:
+    more = ["--with", "pos=pos.palm", "--pool", "pool.txt"]
+    with served(folder, "chunk.palm", *more) as (address, _), quiet_page(browser) as page:
+        yield page, address
+
+
+def kept(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "chunk.corrections.jsonl").read_text().splitlines()]
+
+
+def test_spans_are_selected_and_typed_by_the_keyboard(browser: Any, chunks: Path) -> None:
+    with spans_page(browser, chunks) as (page, address):
+        page.goto(f"{address}#/correct")
+        page.wait_for_selector(".spans-editor li")
+        page.get_by_role("button", name="Pick").click()
+        page.wait_for_selector(".spans-editor:focus")
+        words = page.locator(".spans-editor .word").all_inner_texts()
+        for key in ("Home", "Shift+ArrowRight"):
+            page.keyboard.press(key)
+        types = page.evaluate(
+            "[...document.querySelectorAll('.choices .coloured')].map((one) => one.lastChild.textContent.trim())"
+        )
+        page.keyboard.press(str(1 + types.index("VP")))
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Backspace")  # the third word is in no span
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".corrections:text-is('1')")
+        page.wait_for_selector("h2:has-text('Sentence 2')")
+        assert page.evaluate("document.activeElement.classList.contains('spans-editor')")
+        page.keyboard.press("Home")
+        page.keyboard.press("Shift+End")
+        page.keyboard.type("advp")  # a type is searched by its name
+        page.keyboard.press("Enter")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".corrections:text-is('2')")
+    first, second = kept(chunks)
+    assert [token[0] for token in first["tokens"]] == words
+    assert first["labels"][:3] == ["B-VP", "I-VP", "O"]
+    assert second["labels"] == ["B-ADVP", *["I-ADVP"] * (len(second["tokens"]) - 1)]
+
+
+def test_spans_are_selected_by_the_mouse(browser: Any, chunks: Path) -> None:
+    (chunks / "chunk.corrections.jsonl").unlink(missing_ok=True)
+    with spans_page(browser, chunks) as (page, address):
+        page.goto(f"{address}#/correct")
+        page.wait_for_selector(".spans-editor li")
+        page.locator(".spans-editor li").nth(0).hover()
+        page.mouse.down()
+        page.locator(".spans-editor li").nth(2).hover()
+        page.mouse.up()
+        assert page.locator(".spans-editor li[aria-selected=true]").count() == 3
+        page.locator(".choices .coloured", has_text="NP").first.click()
+        page.get_by_role("button", name="Save").click()
+        page.wait_for_selector(".corrections:text-is('1')")
+    assert kept(chunks)[0]["labels"][:3] == ["B-NP", "I-NP", "I-NP"]
 
 
 def test_a_tree_is_corrected_by_the_keyboard(browser: Any, tmp_path: Path) -> None:
@@ -157,7 +231,7 @@ def test_a_class_is_chosen_by_a_key(browser: Any, tmp_path: Path) -> None:
 
 def test_what_cannot_be_corrected_says_why(browser: Any, tmp_path: Path) -> None:
     pipeline().save(tmp_path / "en.palm")
-    with served(tmp_path, "en.palm", train="en.palm") as (address, _), quiet_page(browser) as page:
+    with served(tmp_path, "en.palm", "--host", "127.0.0.1") as (address, _), quiet_page(browser) as page:
         page.goto(f"{address}#/correct")
         page.wait_for_selector("text=palmette pipeline train")
 

@@ -52,6 +52,34 @@ def source(home: Path, **more: str) -> Source:
     return Source({"chunk": str(home / "chunk.palm")}, {}, {name: str(home / file) for name, file in files.items()})
 
 
+# Spans
+
+
+def test_spans_are_kept_as_labels(c: TestClient, home: Path) -> None:
+    tokens = [["They", "PRP"], ["left", "VBD"], ["the", "DT"], ["house", "NN"]]
+    spans = [{"start": 2, "end": 4, "label": "NP"}, {"start": 0, "end": 1, "label": "NP"}]
+    c.post("/models/chunk/corrections", json={"corrections": [{"tokens": tokens, "spans": spans}]})
+    (kept,) = c.get("/models/chunk/corrections").json()["corrections"]
+    assert kept["labels"] == ["B-NP", "O", "B-NP", "I-NP"]
+    assert "spans" not in kept
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"spans": [{"start": 0, "end": 2, "label": "NP"}, {"start": 1, "end": 2, "label": "VP"}]}, "overlaps"),
+        ({"spans": [{"start": 0, "end": 3, "label": "NP"}]}, "leaves the 2 tokens"),
+        ({"spans": [{"start": 0, "end": 1, "label": "XX"}]}, "no label 'B-XX'"),
+        ({"spans": [], "labels": ["O", "O"]}, "labels and spans"),
+    ],
+)
+def test_spans_that_cannot_be_kept(c: TestClient, more: dict[str, Any], told: str) -> None:
+    tokens = [["They", "PRP"], ["left", "VBD"]]
+    answer = c.post("/models/chunk/corrections", json={"corrections": [{"tokens": tokens, **more}]})
+    assert answer.status_code == 422
+    assert told in answer.json()["error"]
+
+
 # The journal
 
 
@@ -205,6 +233,8 @@ def test_ids_that_no_address_can_have_are_refused(c: TestClient, name: str) -> N
 @pytest.mark.parametrize("name", ["chunk.corrections.txt", "chunk.corrections.jsonl"])
 def test_corrections_are_not_written_over_data_of_the_server(home: Path, name: str) -> None:
     shutil.copy(home / "small.txt", home / name)
+    if name.endswith(".jsonl"):  # as the model reads it: a label per token, and a word with its tag
+        (home / name).write_text('{"tokens": ["On", "Monday"], "pos": ["IN", "NNP"], "tags": ["B-PP", "B-NP"]}\n')
     before = (home / name).read_bytes()
     with (
         pytest.raises(UsageError, match="--corrections"),
@@ -363,12 +393,19 @@ def test_a_training_replaces_the_model_and_keeps_the_old_one(c: TestClient, home
     assert state["state"] == "done", state
     assert state["replaced"] is True
     assert state["corrections"] == 1
-    assert [row["pass"] for row in state["log"]] == [1, 2, 3]
+    assert [row["pass"] for row in state["log"]] == [4, 5, 6]  # they go on from those of the first training
     tagger, dev = Tagger.load(home / "chunk.palm"), read_corpus(home / "dev.txt")
     assert state["measure"] == "F1"
     assert state["after"] == pytest.approx(tagger.evaluate(dev).f1)
     assert state["before"] == pytest.approx(Tagger.load(home / "chunk.before.palm").evaluate(dev).f1)
     assert (home / "chunk.before.palm").read_bytes() == old
+    assert state["continued"] is True
+    assert "fewer than 20" in state["warning"]
+    for name in ("before", "after"):
+        low, high = state[f"{name}_interval"]
+        assert low <= state[name] <= high
+    low, high = state["difference_interval"]
+    assert state["within_noise"] is (low <= 0 <= high)
     found = c.post("/models/chunk", json={"tokens": strange["tokens"]}).json()["sentences"][0]["labels"]
     assert found[0] == "B-PP"
     assert c.get("/models/chunk").json()["generation"] == 2

@@ -115,8 +115,8 @@ def test_trees_are_kept_written_and_learnt_from(tmp_path: Path) -> None:
     assert state["before"] == pytest.approx(Parser.load(tmp_path / "parser.before.palm").evaluate(dev).las)
     both = Parser.load(tmp_path / "parser.before.palm")
     again = Parser(**both.get_params(deep=False)).fit(
-        _plus(read_treebank(tmp_path / "trees.conllu"), bank, 2), dev=dev
-    )  # what the definition says: the training data and the corrections, twice
+        _plus(read_treebank(tmp_path / "trees.conllu"), bank, 2), dev=dev, resume=both.model_
+    )  # what the definition says: the training data and the corrections, twice, from the weights of before
     assert new.predict(dev) == again.predict(dev)
 
 
@@ -164,10 +164,11 @@ def test_classes_are_picked_kept_written_and_learnt_from(tmp_path: Path) -> None
     assert state["before"] == pytest.approx(old.score(X, y))
 
 
-def test_what_cannot_be_corrected_or_trained() -> None:
+def test_what_cannot_be_corrected_or_trained(tmp_path: Path) -> None:
     home = folder()
+    (tmp_path / "train.crfsuite").write_text("DT\tw=The\nNN\tw=house\n\n")
     models = {"en": str(home / "en.palm"), "theirs": str(home / "theirs.crfsuite")}
-    with client(Source(models, {}, {"train": str(home / "small.txt")})) as c:
+    with client(Source(models, {}, {"theirs:train": str(tmp_path / "train.crfsuite")})) as c:
         answer = c.post("/models/en/corrections", json={"corrections": [TREE]})
         assert answer.status_code == 409
         assert "palmette pipeline train" in answer.json()["error"]

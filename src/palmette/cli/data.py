@@ -39,7 +39,8 @@ class Check(ThreadOptions, JsonOptions, Command):
     )
     against: list | None = option(
         default=None, repeat=True, metavar="FILE", path="input",
-        help="Test data: count and list its sentences that are in the files; repeatable.",
+        help="Test or development data: list its sentences that are in the files, and its labels that are not; "
+        "repeatable.",
     )  # fmt: skip
     noise: bool = option(
         default=False,

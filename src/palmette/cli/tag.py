@@ -18,6 +18,7 @@ from palmette.cli.common import (
     ThreadOptions,
     biases,
     input_spec,
+    is_model,
     load_tagger,
 )
 from palmette.cli.output import Meter, report_rate, report_source
@@ -112,6 +113,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
         if self._is_bulk():
             loaded(BULK)(self, decode)
             return
+        self._check_order()
         tagger = load_tagger(self.model, self.quiet, self)
         helpers = self.helpers(self.quiet)
         if self.confidence or self.marginals:
@@ -130,6 +132,14 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
             logger.info("proven to be the best: %s of %s", f"{proven:,}", counted(searched, "sentence"))
         if not self.quiet and self.output != "-":
             report_rate(n, "token", seconds, [self.output])
+
+    def _check_order(self) -> None:
+        """UsageError if the model and the input are exchanged."""
+        if self.text is None and not is_model(self.model) and is_model(self.data):
+            raise UsageError(
+                f"{self.model} is not a model and {self.data} is one: the model comes first, as in "
+                f"`palmette tag {self.data} {self.model}`"
+            )
 
     def _is_bulk(self) -> bool:
         """Whether outputs go to a folder: its name ends with a slash, or there are several inputs."""

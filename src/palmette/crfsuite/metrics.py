@@ -36,7 +36,12 @@ Sequences = Iterable[Iterable[Any]]
 
 def _of_tokens(name: str, y_true: Sequences, y_pred: Sequences, **kwargs: Any) -> Any:
     """A function of sklearn.metrics over the tokens of all sequences."""
-    from sklearn import metrics
+    try:
+        from sklearn import metrics
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "sklearn":
+            raise
+        raise ImportError(f"{name} is a function of scikit-learn: pip install 'palmette[sklearn]'") from None
 
     return getattr(metrics, name)(flatten(y_true), flatten(y_pred), **kwargs)
 

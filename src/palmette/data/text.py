@@ -98,15 +98,59 @@ def is_utf8(encoding: str) -> bool:
 
 # Reading
 
+_LOOKED = 1 << 16  # bytes of a file by which its kind is known
+# What other files begin with, what they are, and what to do
+_NOT_TEXT = (
+    (b"lCRF", "a model of CRFsuite", "give the file with the sentences here"),
+    (b"PAR1", "a Parquet file", "`palmette tag MODEL FILE -o out.parquet` reads it; else write it as JSON lines"),
+    (b"ARROW1", "an Arrow file", "`palmette tag MODEL FILE -o out.arrow` reads it; else write it as JSON lines"),
+    (b"PK\x03\x04", "a zip file (as .xlsx, .docx and .npz are)", "unpack it, or save its text"),
+    (b"SQLite format 3\0", "an SQLite database", "export the sentences as text"),
+    (b"%PDF-", "a PDF file", "extract its text first, for example by pdftotext"),
+    (b"\x7fELF", "a program", None),
+    (b"\x89PNG", "a picture", None),
+    (b"\xff\xd8\xff", "a picture", None),
+    ((b"\x80\x03", b"\x80\x04", b"\x80\x05"), "a pickle", "write its sentences as JSON lines"),
+)
+
 
 def text_blocks(path: FilePath, spec: TextSpec = PLAIN, block: int = BLOCK) -> Iterator[bytes]:
     """A file in pieces of about `block` bytes of UTF-8 (which is not checked if it is the file's own encoding), with
     line ends LF and CRLF; from a pipe, in pieces as they arrive."""
     file = shown(path)
-    pieces: Iterable[bytes] = read_blocks(path, block)
+    pieces: Iterable[bytes] = _checked_head(read_blocks(path, block), file, is_utf8(spec.encoding))
     if not is_utf8(spec.encoding):
         pieces = _decoded(pieces, spec.encoding, file)
     return _lines(pieces, spec.max_line, file)
+
+
+def _checked_head(pieces: Iterable[bytes], file: str, utf8: bool) -> Iterator[bytes]:
+    """The pieces of a file; DataError if it begins as a file of another kind."""
+    for number, piece in enumerate(pieces):
+        if number == 0:
+            _check_is_text(piece, file)
+            if utf8 and b"\0" in piece[:_LOOKED] and not piece.startswith(_UTF16) and not _is_utf8(piece[:_LOOKED]):
+                raise DataError("is a binary file, not text", file=file, hint="is it the file that you mean?")
+        yield piece
+
+
+def _is_utf8(head: bytes) -> bool:
+    try:
+        codecs.utf_8_decode(head, "strict", False)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _check_is_text(head: bytes, file: str) -> None:
+    if head[8:9] == b"{":
+        from palmette.data.model_file import HEADER_LIMIT
+
+        if int.from_bytes(head[:8], "little") <= HEADER_LIMIT:  # eight characters of a text are a large number
+            raise DataError("is a model, not data", file=file, hint="give the file with the sentences here")
+    for magic, what, hint in _NOT_TEXT:
+        if head.startswith(magic):
+            raise DataError(f"is {what}, not text", file=file, hint=hint)
 
 
 def read_text(path: FilePath, spec: TextSpec = PLAIN) -> bytes:

@@ -11,7 +11,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath, shown
-from palmette.data.formats.columns import ColumnParser
+from palmette.data.formats.columns import ColumnParser, separator_hint
 from palmette.data.formats.columns_light import RaggedRow
 from palmette.data.formats.registry import CheckedParser, read_corpus
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
@@ -31,7 +31,7 @@ from palmette.evaluation.checks import (
     spellings,
 )
 from palmette.evaluation.findings import KINDS, CheckResult, DataView, FileCheck, Finding, Overlap
-from palmette.evaluation.repetition_checks import overlap, repetitions, variations
+from palmette.evaluation.repetition_checks import other_labels, overlap, repetitions, variations
 from palmette.options.declare import OptionError
 from palmette.options.learners import Crf
 from palmette.options.spelling import argument, named
@@ -58,10 +58,10 @@ def check(
 ) -> CheckResult:  # fmt: skip
     """Look at labelled files before training: what is inconsistent, repeated or doubtful in them.
 
-    against: test data whose sentences should not be in the files. spec: how to read all of them. skip: kinds of
-    findings to leave out (`palmette.evaluation.findings.KINDS`). top: findings of each kind to keep; None: all; counts
-    are complete. noise: look for doubtful labels too, by cross-validation with so many folds (True: five); any number
-    of threads gives the same; progress is called with the folds done and all folds.
+    against: test or development data, whose sentences should not be in the files, and whose labels should. spec: how
+    to read all of them. skip: kinds of findings to leave out (`palmette.evaluation.findings.KINDS`). top: findings of
+    each kind to keep; None: all; counts are complete. noise: look for doubtful labels too, by cross-validation with so
+    many folds (True: five); any number of threads gives the same; progress is called with the folds done and all folds.
 
     >>> result = check("train.txt", against="test.txt")  # doctest: +SKIP
     >>> result.clean, result.files[0].counts  # doctest: +SKIP
@@ -84,6 +84,7 @@ def check(
             counts, shared = overlap(given.view, other)
             overlaps.append(counts)
             found["overlap"] = found.get("overlap", []) + shared
+            found["labels"] = found.get("labels", []) + other_labels(given.view, other)
         if noise:
             folds = FOLDS if noise is True else noise
             found["noise"] = _noise(given.view, folds, threads, seed, progress)
@@ -127,6 +128,9 @@ def _read(path: FilePath, spec: FormatSpec) -> _Read:
 def _not_empty(corpus: Corpus, path: FilePath) -> Corpus:
     if not corpus.n_tokens:
         raise DataError("no sentence in it", file=shown(path), hint=f"see {named(FormatSpec, 'format')}")
+    hint = None if corpus.columns or corpus.attributes is not None else separator_hint(corpus)
+    if hint is not None:
+        raise DataError("there is no column other than the label", file=corpus.source, hint=hint)
     return corpus
 
 

@@ -26,6 +26,7 @@ KINDS = {
     "conflicts": "equal sentences with different labels",
     "duplicates": "equal sentences with equal labels",
     "overlap": "sentences that other data has too",
+    "labels": "labels that only other data has",
     "variation": "equal words in equal contexts with different labels",
     "noise": "doubtful labels, by cross-validation",
 }

@@ -101,6 +101,24 @@ def overlap(view: DataView, other: DataView) -> tuple[Overlap, list[Finding]]:
     return Overlap(other.corpus.source, other.corpus.n_sentences, len(shared)), found
 
 
+def other_labels(view: DataView, other: DataView) -> list[Finding]:
+    """The labels that other data has and this one lacks, the most frequent first."""
+    here, there = view.corpus.labels, other.corpus.labels
+    if here is None or there is None:
+        return []
+    known, counts = set(here.types), np.bincount(there.ids, minlength=len(there.types)).tolist()
+    new = sorted((-n, label) for label, n in zip(there.types, counts, strict=True) if n and label not in known)
+    total = other.corpus.n_tokens
+    return [
+        Finding(
+            "labels", view.corpus.source, None,
+            f"{label}: {counted(-n, 'token')} of {other.corpus.source} ({-n / total:.1%})",
+            {"other": other.corpus.source, "label": label, "tokens": -n},
+        )
+        for n, label in new
+    ]  # fmt: skip
+
+
 def context_keys(words: np.ndarray, offset: np.ndarray, radius: int) -> np.ndarray:
     """u64[N]: equal for tokens that have equal words from `radius` before to `radius` after them, where all places
     outside of a sentence are equal."""

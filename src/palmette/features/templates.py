@@ -83,6 +83,10 @@ class TemplateSet(msgspec.Struct, frozen=True):
         """The searches that can use all templates."""
         return ("beam",) if self.label_contexts else ("viterbi", "beam")
 
+    def only(self, template: Template) -> TemplateSet:
+        """A set with one of the templates."""
+        return TemplateSet((template,), self.syntax, self.name)
+
     def __repr__(self) -> str:
         return f"<{counted(len(self.templates), 'template')} of {self.name}>"
 

@@ -15,6 +15,9 @@ from palmette.errors import DataError
 from palmette.kernels.io.columns import intern_cells
 from palmette.lab.kernels.text import split_words
 
+LOOKED = 1 << 16  # bytes by which columns are recognised
+FEWEST = 8  # lines of which that is said
+
 AnySentence = str | Sequence[str]
 
 
@@ -60,6 +63,7 @@ def read_sentences(*paths: FilePath, spec: TextSpec = PLAIN) -> Sentences:
     for path in paths:
         data = read_text(path, spec)
         check_utf8(data, shown(path))
+        _check_not_columns(data, shown(path))
         texts.append(data)
     name = ", ".join(shown(path) for path in paths)
     found = parse_sentences(b"\n".join(texts), name)
@@ -68,6 +72,19 @@ def read_sentences(*paths: FilePath, spec: TextSpec = PLAIN) -> Sentences:
             "no sentence in it", file=name, hint="expected one sentence per line, with spaces between words"
         )
     return found
+
+
+def _check_not_columns(data: bytes, file: str) -> None:
+    """DataError if a text has a word per line: as many cells in each, and blank lines between sentences."""
+    lines = [line for line in data[:LOOKED].split(b"\n")[:-1] if not line.startswith(b"# ")]
+    sizes = {len(line.split()) for line in lines if line.strip()}
+    blank = sum(not line.strip() for line in lines)
+    if len(sizes) == 1 and min(sizes) > 1 and len(lines) - blank >= FEWEST and 0 < blank < len(lines) // 2:
+        raise DataError(
+            f"looks like columns: {min(sizes)} on every line, and blank lines between sentences", file=file,
+            hint="language models read one sentence per line, with spaces between words: write the words of each "
+            "sentence on one line",
+        )  # fmt: skip
 
 
 def sentences_of(given: Iterable[AnySentence]) -> Sentences:

@@ -7,7 +7,10 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from starlette.routing import Router
+try:
+    from starlette.routing import Router
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("this needs Starlette: pip install 'palmette[serve]'", name=error.name) from None
 
 from palmette.errors import UsageError
 from palmette.serve.guard import LOOPBACK, Guard, Rules

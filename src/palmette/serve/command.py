@@ -26,6 +26,7 @@ class Serve(HelperOptions, OutputOptions, Command):
     examples = (
         "serve chunk.palm pos.palm --with pos=pos.palm --port 8080",
         "serve ner.palm --train train.txt --dev dev.txt --pool unlabelled.txt",
+        "serve ner.palm pos.palm --pool ner=news.txt --test pos=test.txt",
     )
     common = ("host", "port", "with", "token", "train", "dev", "test", "pool", "threads", "quiet")
 
@@ -44,26 +45,24 @@ class Serve(HelperOptions, OutputOptions, Command):
         help="A name under which the server may be asked besides localhost and addresses, such as that of a proxy; "
         "repeatable. Without a token, other names are refused.",
     )  # fmt: skip
-    train: str | None = option(
-        default=None, metavar="FILE", group="data", path="input", help="Training data, to learn again from."
-    )
-    dev: str | None = option(
-        default=None,
-        metavar="FILE",
-        group="data",
-        path="input",
+    train: list | None = option(
+        default=None, repeat=True, metavar="FILE", group="data", path="input",
+        help="Training data, to learn again from. This and the other files are for every model that can read them; "
+        "NAME=FILE is for one model.",
+    )  # fmt: skip
+    dev: list | None = option(
+        default=None, repeat=True, metavar="FILE", group="data", path="input",
         help="Development data, which tells whether a new model is better.",
-    )
-    test: str | None = option(
-        default=None, metavar="FILE", group="data", path="input", help="Test data, for the view of errors."
-    )
-    pool: str | None = option(
-        default=None,
-        metavar="FILE",
-        group="data",
-        path="input",
-        help="Sentences without labels, to pick from for annotation.",
-    )
+    )  # fmt: skip
+    test: list | None = option(
+        default=None, repeat=True, metavar="FILE", group="data", path="input",
+        help="Test data, for the view of errors.",
+    )  # fmt: skip
+    pool: list | None = option(
+        default=None, repeat=True, metavar="FILE", group="data", path="input",
+        help="Sentences without labels, to pick from for annotation: like the training data, or plain text with a "
+        "sentence per line.",
+    )  # fmt: skip
     corrections: str | None = option(
         default=None,
         metavar="FOLDER",
@@ -117,16 +116,15 @@ class Serve(HelperOptions, OutputOptions, Command):
     def _app(self, token: str | None) -> Application:
         from palmette.serve.app import create_app
         from palmette.serve.limits import Limits
+        from palmette.serve.model_files import files_given
         from palmette.serve.registry import Source, named_models
+        from palmette.serve.served import FILES
 
-        files = {name: getattr(self, name) for name in ("train", "dev", "test", "pool")}
-        given = {name: path for name, path in files.items() if path is not None}
-        for name, path in given.items():
-            if not os.path.isfile(path):
-                raise UsageError(f"--{name} {path}: no such file")
+        models = named_models(self.models)
+        given = files_given({name: getattr(self, name) for name in FILES}, models)
         if self.corrections is not None and not os.path.isdir(self.corrections):
             raise UsageError(f"--corrections {self.corrections}: no such folder")
-        source = Source(named_models(self.models), pairs(self.with_, "--with"), given, self.corrections, self.copy)
+        source = Source(models, pairs(self.with_, "--with"), given, self.corrections, self.copy)
         limits = Limits(
             body=self.max_body, tokens=self.max_tokens, seconds=self.timeout, connections=self.max_connections,
             sentence=min(self.max_tokens, Limits().sentence), client_connections=self.max_client_connections,

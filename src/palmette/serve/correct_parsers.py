@@ -14,6 +14,7 @@ from palmette.errors import DataError
 from palmette.serve.correctable import margin
 from palmette.serve.inputs import Inputs, cut_texts
 from palmette.serve.limits import Limits
+from palmette.serve.model_files import pool_of_trees
 from palmette.serve.other_answers import treebank_of_inputs
 from palmette.serve.served import Served
 from palmette.serve.types import Correction, PickedSentence, PickRequest, Request
@@ -90,7 +91,7 @@ class CorrectParsers:
 
     def pool(self, served: Served, path: str) -> Iterator[ParserSentences]:
         ready = served.preparation
-        for bank in stream_treebank(path, labelled=False):
+        for bank in pool_of_trees(path):
             if bank.n_sentences:
                 tagged = any(set(bank.column(field).types) != {NOTHING} for field in ("upos", "xpos"))
                 yield ParserSentences(served, (type(ready)((), ready.ignored) if tagged else ready)(bank))

@@ -10,6 +10,7 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import stream_corpus
 from palmette.data.items import corpus_from_items
+from palmette.data.labels.schemes import spans
 from palmette.data.subset import take
 from palmette.errors import DataError, UsageError
 from palmette.estimators.pick import uncertainties
@@ -17,9 +18,10 @@ from palmette.serve.answers import with_helpers
 from palmette.serve.correction_data import ENDINGS, file_bytes, written_format
 from palmette.serve.inputs import cut_texts
 from palmette.serve.limits import Limits
+from palmette.serve.model_files import pool_spec
 from palmette.serve.page.lines import attribute_names, attribute_rows
 from palmette.serve.served import Served
-from palmette.serve.types import Correction, PickedSentence, PickRequest, Request
+from palmette.serve.types import Correction, GivenSpan, PickedSentence, PickRequest, Request
 from palmette.structures.chain.files import spec_for, with_missing_columns
 from palmette.structures.chain.python_data import mode_of
 
@@ -51,6 +53,10 @@ class TaggerSentences:
         made = PickedSentence(tokens=words, labels=labels, **about)
         if columns != 1:
             made.columns = rows
+        if self.served.scheme_of_spans is not None:
+            made.spans = [
+                GivenSpan(label=one.type, start=one.start, end=one.end) for one in spans(labels, self.served.scheme)
+            ]
         return made
 
 
@@ -95,7 +101,7 @@ class CorrectTaggers:
         return name, file_bytes(corrections, spec)
 
     def pool(self, served: Served, path: str) -> Iterator[TaggerSentences]:
-        for corpus in stream_corpus(path, spec_for(served.estimator.model_, path)):
+        for corpus in stream_corpus(path, pool_spec(served.estimator.model_, path)):
             yield TaggerSentences(served, corpus)
 
     def given(self, served: Served, request: PickRequest, limits: Limits) -> TaggerSentences:

@@ -51,6 +51,7 @@ class CorrectionHandlers:
         session = self.session(call)
         given = msgspec.json.decode(call.body, type=CorrectionsRequest).corrections
         self.service.limits.check_sizes([len(one.tokens) for one in given])
+        given = [session.in_labels(one, f"correction {k + 1}") for k, one in enumerate(given)]
         session.check(given)
         ids = await asyncio.to_thread(session.journal.add, given)
         return reply(Confirmed(ids=ids, corrections=len(session.journal)), 201)

@@ -40,7 +40,7 @@ HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-OPEN = ("/", "/health", "/favicon.ico")  # need no token
+OPEN = ("/", "/docs", "/health", "/favicon.ico")  # need no token
 ENDLESS = ("/training/events",)
 GONE = "palmette.gone"  # in the scope: a function that is called if nobody waits for the answer any more
 CLOSE = {"connection": "close"}

@@ -20,7 +20,7 @@ from palmette.connect.annotations.labelstudio import read_task
 from palmette.connect.annotations.shared import AnnotationKeys
 from palmette.data.analysed import At, Document
 from palmette.data.formats.raw import Spans, token_spans
-from palmette.data.labels.schemes import HYPHEN, from_spans, spans_in
+from palmette.data.labels.schemes import HYPHEN, spans_in
 from palmette.data.notes import Notes
 from palmette.errors import DataError, UsageError, counted
 from palmette.serve.answers import label, spans_of, with_helpers
@@ -32,6 +32,7 @@ from palmette.serve.registry import Slot
 from palmette.serve.served import Served
 from palmette.serve.service import Service
 from palmette.serve.session import CorrectionSession
+from palmette.serve.spans import labels_of_spans
 from palmette.serve.types import (
     Correction,
     Request,
@@ -212,7 +213,7 @@ def _aligned(document: Document, limits: Limits, notes: Notes) -> list[AlignedSe
 
 def _labels(served: Served, sentence: AlignedSentence) -> list[str]:
     chunks = spans_in(sentence.labels, HYPHEN, "BIO")
-    return from_spans(chunks, len(sentence.labels), served.estimator.model_.scheme or "iob2")
+    return labels_of_spans(served, chunks, len(sentence.labels), "an annotation")
 
 
 def _outdated(session: CorrectionSession, given: list[Correction]) -> list[str]:

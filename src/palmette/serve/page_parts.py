@@ -10,6 +10,7 @@ from typing import Any
 from palmette.data.formats.conllu import read_treebank
 from palmette.data.formats.registry import read_corpus
 from palmette.serve.failure import Failure
+from palmette.serve.model_files import pool_spec
 from palmette.serve.page.assets import ASSETS
 from palmette.serve.page.views import VIEWS, PageModel, View
 from palmette.serve.registry import Registry
@@ -27,14 +28,16 @@ def page_model_of(served: Served, registry: Registry) -> PageModel:
         if name != served.name
     }
     ready = served.preparation if served.kind == "parser" else None
-    return PageModel(served.estimator, served.name, list(served.helpers.values()), others, ready)
+    return PageModel(
+        served.estimator, served.name, list(served.helpers.values()), others, ready, registry.files[served.name]
+    )
 
 
 class PageFiles:
     """The data that the server was started with, read when a view first asks for it."""
 
-    def __init__(self, files: Mapping[str, str]) -> None:
-        self.files = files
+    def __init__(self, files: Mapping[str, Mapping[str, str]]) -> None:
+        self.files = files  # of each model by name
         self.read: dict[tuple[str, str], tuple[Any, Any]] = {}  # the stamp of the file, and its content
         self.lock = threading.Lock()
 
@@ -43,10 +46,11 @@ class PageFiles:
         name = request.get("file")
         if name is None:
             return request
-        if not isinstance(name, str) or name not in self.files:
-            known = ", ".join(self.files) or "none"
-            raise Failure(404, f"the server was not started with such a file; there are: {known}")
-        path, trees = self.files[name], served.kind in ("parser", "pipeline")
+        files = self.files[served.name]
+        if not isinstance(name, str) or name not in files:
+            known = ", ".join(files) or "none"
+            raise Failure(404, f"the server was not started with such a file for {served.name}; there are: {known}")
+        path, trees = files[name], served.kind in ("parser", "pipeline")
         key = (served.name, name)
         with self.lock:
             stamp = stamp_of(path)
@@ -55,7 +59,8 @@ class PageFiles:
                 if trees:
                     content = read_treebank(path)
                 else:
-                    spec = spec_for(served.estimator.model_, path, labelled=name != "pool")
+                    model = served.estimator.model_
+                    spec = pool_spec(model, path) if name == "pool" else spec_for(model, path, labelled=True)
                     content = read_corpus(path, spec)
                 self.read[key] = stamp, content
             found = self.read[key][1]

@@ -9,19 +9,22 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from palmette.errors import DataError, PalmetteError, UsageError
 from palmette.estimators.tagger import Tagger
 from palmette.serve.failure import Failure
+from palmette.serve.model_files import files_of
 from palmette.serve.served import Served, stamp_of
 
 logger = logging.getLogger(__name__)
 
 
 class Source(NamedTuple):
-    """Where models come from: files by name, files of helpers by name, and files of data (see served.FILES)."""
+    """Where models come from: files by name, files of helpers by name, and files of data by name (see served.FILES) or,
+    for one model, by `MODEL:NAME`."""
 
     models: Mapping[str, str]
     helpers: Mapping[str, str] = {}
@@ -64,6 +67,11 @@ class Registry:
         self.slots: dict[str, Slot] = {}
         for name, path in source.models.items():
             self.slots[name] = Slot(self._load(name, path, 1))
+
+    @cached_property
+    def files(self) -> dict[str, dict[str, str]]:
+        """The files of data of each model by name, which are read to see whether it can use them."""
+        return files_of([slot.served for slot in self.slots.values()], self.source.files)
 
     def slot(self, name: str) -> Slot:
         """The slot of a name; Failure if there is none."""

@@ -19,12 +19,15 @@ from typing import IO, Any
 import msgspec
 
 from palmette.data.files import lock_file
+from palmette.errors import counted
 from palmette.serve.failure import Failure
 from palmette.serve.types import Correction, RetrainState
 
 logger = logging.getLogger(__name__)
 BEFORE = ".before.palm"
 WORK, LOCK, ERRORS = ".retrain-", "lock", "errors.txt"
+FEW = 20  # corrections below which a difference is hardly ever measurable
+MEASURED = ("before_interval", "after_interval", "difference_interval", "within_noise", "continued")
 MOST_ERRORS = 1 << 16  # bytes of what a training writes to standard error that are kept
 
 
@@ -70,6 +73,7 @@ class Retraining:
                 raise Failure(409, "a training is running; see GET, or stop it by DELETE")
             number = self._state.id + 1
             self._state = RetrainState(state="running", id=number, corrections=len(job.corrections))
+            self._state.warning = few(len(job.corrections))
             self._begun, self._stopped = time.monotonic(), False
             self._thread = threading.Thread(target=self._run, args=(job, replace), daemon=True, name="palmette-retrain")
             self._thread.start()
@@ -138,6 +142,8 @@ class Retraining:
                 state.measure = record.get("measure", state.measure)
                 state.before = record.get("before", state.before)
                 state.after = record.get("after", state.after)
+                for name in MEASURED:
+                    setattr(state, name, record.get(name, getattr(state, name)))
             error = record.get("error", error)
         return error
 
@@ -158,6 +164,16 @@ class Retraining:
             self._state.seconds = round(time.monotonic() - self._begun, 3)
         if error:
             logger.warning("a training failed: %s", error)
+
+
+def few(corrections: int) -> str | None:
+    """A warning if there are not enough corrections to tell whether they help."""
+    if corrections >= FEW:
+        return None
+    return (
+        f"{counted(corrections, 'correction')}: with fewer than {FEW}, the score on development data says little about "
+        "whether they help"
+    )
 
 
 def _unexpected(code: int, errors: Path) -> str:

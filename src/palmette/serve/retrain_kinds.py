@@ -20,8 +20,10 @@ from palmette.data.formats.registry import read_corpus
 from palmette.data.labels.mask import mark_partial_labels
 from palmette.data.subset import take
 from palmette.data.treebank import Treebank
+from palmette.errors import UsageError
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation.record import Main
+from palmette.evaluation.rivals import Rivals, SystemLabels, SystemOutputs, class_rivals, label_rivals, tree_rivals
 from palmette.parsing.parser import Parser
 from palmette.parsing.retag import prepare_training
 from palmette.serve.correct_classifiers import tokens_of
@@ -31,6 +33,7 @@ from palmette.serve.merge import merged, merged_treebanks
 from palmette.serve.retrain import Job
 from palmette.serve.served import field_of_helper
 from palmette.structures.chain.files import spec_for
+from palmette.structures.chain.gold import certain, gold_and_guess
 from palmette.structures.chain.python_data import mode_of
 from palmette.training.result import Progress
 
@@ -46,8 +49,13 @@ class Again(Protocol):
     def before(self) -> Main | None:
         """The old model on the development data."""
 
+    continued: bool  # from the weights of the old model
+
     def train(self, progress: Progress) -> tuple[Any, Main | None]:
-        """A new model with the settings of the old one, and its score."""
+        """A new model with the settings of the old one, which begins with its weights if it can; and its score."""
+
+    def rivals(self, new: Any) -> Rivals:
+        """What the old and the new model find in the development data."""
 
 
 def _repeated(n: int, weight: int) -> np.ndarray:
@@ -60,6 +68,7 @@ class TaggerAgain:
 
     def __init__(self, job: Job) -> None:
         self.job, self.old = job, Tagger.load(job.model, copy=True)
+        self.continued = self.old.model_.packed is None  # a compact model has not all that more training needs
         self.dev = None if job.dev is None else read_corpus(job.dev, spec_for(self.old.model_, job.dev, labelled=True))
 
     def before(self) -> Main | None:
@@ -80,8 +89,24 @@ class TaggerAgain:
     def train(self, progress: Progress) -> tuple[Tagger, Main | None]:
         made, model = Tagger(**self.old.get_params(deep=False)), self.old.model_
         compact = MOST_LOSS if model.packed is not None else None
-        made.fit_corpus(self._corpus(), self.dev, progress=progress, compact=compact, again=model)
+        corpus = self._corpus()
+        common: dict[str, Any] = {"progress": progress, "compact": compact, "again": model}
+        try:
+            made.fit_corpus(corpus, self.dev, resume=model if self.continued else None, **common)
+        except UsageError:  # its learner cannot go on
+            if not self.continued:
+                raise
+            self.continued = False
+            made.fit_corpus(corpus, self.dev, **common)
         return made, self._score(made)
+
+    def rivals(self, new: Tagger) -> Rivals:
+        assert self.dev is not None
+        found = [gold_and_guess(tagger.model_, self.dev) for tagger in (self.old, new)]
+        guesses = [SystemLabels(guess, labels) for _, guess, labels in found]
+        gold, _, labels = found[0]
+        outputs = SystemOutputs.of(["before", "after"], self.dev, SystemLabels(gold, labels), guesses)
+        return label_rivals(outputs._replace(known=certain(self.dev)))
 
 
 class ParserAgain:
@@ -90,6 +115,7 @@ class ParserAgain:
 
     def __init__(self, job: Job) -> None:
         self.job, self.old = job, Parser.load(job.model, copy=True)
+        self.continued = not self.old.model_.is_compact
         meta = self.old.model_.meta
         tags = dict(meta.get("tags") or {})
         folds = [int(found[1]) for how in tags.values() if (found := _FOLDS.match(how))]
@@ -119,10 +145,15 @@ class ParserAgain:
         old = self.old.model_
         made = Parser(**self.old.get_params(deep=False))
         made._templates = lambda *given: old.templates  # type: ignore[method-assign]
-        made.fit(self._treebank(), dev=self.dev, progress=progress, about=self.about)
+        resume = old if self.continued else None
+        made.fit(self._treebank(), dev=self.dev, resume=resume, progress=progress, about=self.about)
         if old.is_compact:
             made.compact(self.dev, most_loss=MOST_LOSS)
         return made, self._score(made)
+
+    def rivals(self, new: Parser) -> Rivals:
+        assert self.dev is not None
+        return tree_rivals(self.dev, {"before": self.old.parse(self.dev), "after": new.parse(self.dev)})
 
 
 def _taggers(helpers: dict[str, str], fields: Sequence[str]) -> list[tuple[str, Tagger]]:
@@ -138,6 +169,7 @@ class ClassifierAgain:
     def __init__(self, job: Job) -> None:
         self.job, self.old = job, Classifier.load(job.model, copy=True)
         self.old.tagger = self._tagger()
+        self.continued = True
         self.dev = None if job.dev is None else self._read(job.dev)
 
     def _tagger(self) -> str | None:
@@ -161,5 +193,11 @@ class ClassifierAgain:
             X += [tokens_of(one)] * self.job.weight
             y += [str(one.class_)] * self.job.weight
         made = Classifier(**self.old.get_params(deep=False))
-        made.fit(X, y, dev=self.dev, positive=self.old.model_.classes[1], progress=progress)
+        made.fit(X, y, dev=self.dev, resume=self.old.model_, progress=progress)
         return made, self._score(made)
+
+    def rivals(self, new: Classifier) -> Rivals:
+        assert self.dev is not None
+        X, y = self.dev
+        guesses = {"before": self.old.predict(X), "after": new.predict(X)}
+        return class_rivals(y, {name: [str(one) for one in found] for name, found in guesses.items()})

@@ -11,6 +11,7 @@ from palmette.serve.call import JSON, Call, Reply
 from palmette.serve.corrections import CorrectionHandlers
 from palmette.serve.failure import Failure
 from palmette.serve.guard import Endpoint, Handler
+from palmette.serve.inception import RecommenderHandlers
 from palmette.serve.labelstudio import StudioHandlers
 from palmette.serve.openapi import describe
 from palmette.serve.page_parts import ASSETS
@@ -26,6 +27,9 @@ from palmette.serve.types import (
     Overview,
     Picked,
     PickRequest,
+    RecommenderAnswer,
+    RecommenderRequest,
+    RecommenderTraining,
     Request,
     RetrainRequest,
     RetrainState,
@@ -38,6 +42,7 @@ from palmette.serve.types import (
 )
 
 PLAIN = "text/plain"
+PAGES = {"/": "index.html", "/docs": "docs.html"}
 
 
 class _Anything(Convertor[str]):
@@ -70,7 +75,7 @@ class Row(NamedTuple):
 
 def table(service: Service) -> list[Row]:
     """What the server answers; the most frequent address first."""
-    fix, studio = CorrectionHandlers(service), StudioHandlers(service)
+    fix, studio, recommender = CorrectionHandlers(service), StudioHandlers(service), RecommenderHandlers(service)
     model, corrections, retrain = "/models/{name}", "/models/{name}/corrections", "/models/{name}/retrain"
     rows = [
         Row("POST", model, service.ask, "Ask a model: labels, trees, classes", Request, Answer),
@@ -102,6 +107,13 @@ def table(service: Service) -> list[Row]:
             Row("POST", f"{base}/train", studio.train, "Label Studio: an event", StudioEvent, None, 201),
             Row("POST", f"{base}/webhook", studio.train, "Label Studio: an event", StudioEvent, None, 201),
         ]
+    base = f"{model}/inception"
+    rows += [
+        Row(
+            "POST", f"{base}/predict", recommender.predict, "INCEpTION: predict", RecommenderRequest, RecommenderAnswer
+        ),
+        Row("POST", f"{base}/train", recommender.train, "INCEpTION: annotations", RecommenderTraining, None, 204),
+    ]
     rows.append(Row("GET", f"{model}/labelstudio/health", service.health, "Whether the server answers", None, Health))
     return rows
 
@@ -126,13 +138,13 @@ def routes(service: Service) -> list[BaseRoute]:
 
 def _page_routes() -> list[BaseRoute]:
     async def static(call: Call) -> Reply:
-        name = call.params.get("path", "index.html")
+        name = call.params.get("path") or PAGES[call.scope["path"]]
         if name not in ASSETS:
             raise Failure(404, "there is no such file of the page")
         data, kind = ASSETS[name]
         return Reply(data, content_type=kind, headers=((b"vary", b"accept-encoding"),))
 
     return [
-        Route("/", Endpoint("/", {"GET": static}), methods=["GET"]),
+        *(Route(path, Endpoint(path, {"GET": static}), methods=["GET"]) for path in PAGES),
         Route("/static/{path:path}", Endpoint("/static", {"GET": static}), methods=["GET"]),
     ]

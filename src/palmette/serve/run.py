@@ -12,7 +12,10 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import uvicorn
+try:
+    import uvicorn
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("this needs uvicorn: pip install 'palmette[serve]'", name=error.name) from None
 
 from palmette.errors import UsageError
 from palmette.serve.app import Application

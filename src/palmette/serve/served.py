@@ -79,6 +79,11 @@ class Served:
             return not tags_read(self.estimator, self.preparation)
         return "tok" in self.estimator.components_
 
+    @property
+    def scheme_of_spans(self) -> str | None:
+        """The tag scheme by which spans become labels; None: the labels are not those of spans."""
+        return self.estimator.model_.scheme if self.kind == "tagger" and self.has_spans else None
+
     def check_text(self) -> None:
         """UsageError if the model does not read plain text."""
         if self.reads_text:

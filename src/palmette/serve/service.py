@@ -50,8 +50,8 @@ class Service:
         self.stopping = asyncio.Event()
         self.training = training
         self.views = VIEWS
-        self.page_files = PageFiles(source.files)
         self.sessions: dict[str, CorrectionSession] = sessions_of(self.registry)
+        self.page_files = PageFiles(self.registry.files)
         self.in_flight = InFlight()
         self.batchers = {
             name: Batcher(
@@ -184,7 +184,7 @@ class Service:
         n = 0 if session is None else len(session.journal)
         served = slot.served
         return served.description(
-            list(self.registry.source.files), n, reload_error=slot.reload_error,
+            list(self.registry.files[name]), n, reload_error=slot.reload_error,
             uncorrectable=uncorrectable(served, session), untrainable=untrainable(served),
         )  # fmt: skip
 

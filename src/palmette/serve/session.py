@@ -6,7 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from palmette.data.files import check_apart, write_whole
+from palmette.data.labels.schemes import Span as Chunk
 from palmette.errors import DataError, UsageError
 from palmette.lazy import loaded
 from palmette.serve.correctable import Correctable
@@ -17,7 +20,8 @@ from palmette.serve.pool import Picker
 from palmette.serve.registry import Registry, Slot
 from palmette.serve.retrain import Job, Retraining
 from palmette.serve.served import Served
-from palmette.serve.types import Correction, RetrainRequest, Saved
+from palmette.serve.spans import labels_of_spans
+from palmette.serve.types import Allowed, Correction, RetrainRequest, Saved
 
 
 class CorrectionSession:
@@ -31,7 +35,8 @@ class CorrectionSession:
         self.folder = Path(source.corrections or os.path.dirname(served.path) or ".")
         self.journal = Journal(self.folder / f"{served.name}{ENDING}")
         self._check_files()
-        self.picker = Picker(self.kind, source.files.get("pool"), source.files.get("train"))
+        files = registry.files[served.name]
+        self.picker = Picker(self.kind, files.get("pool"), files.get("train"))
         self.retraining = Retraining(served.path, self._trained)
 
     def _check_files(self) -> None:
@@ -54,6 +59,16 @@ class CorrectionSession:
             raise Failure(409, other_kind(served, self.kind_name))
         return served
 
+    def in_labels(self, one: Correction, where: str) -> Correction:
+        """A correction with labels if it has spans."""
+        if one.spans is None:
+            return one
+        if one.labels:
+            raise DataError(f"{where} has labels and spans: give one of them")
+        chunks = [Chunk(span.label, span.start, span.end) for span in one.spans]
+        labels: list[Allowed] = [*labels_of_spans(self.served, chunks, len(one.tokens), where)]
+        return msgspec.structs.replace(one, spans=None, labels=labels)
+
     def check(self, given: list[Correction]) -> None:
         """DataError if corrections do not fit the model."""
         served = self.served
@@ -74,9 +89,16 @@ class CorrectionSession:
             raise StorageError(str(error)) from error
         return Saved(file=name, sentences=len(self.journal))
 
+    @property
+    def can_retrain(self) -> bool:
+        """Whether the server has training data for the model, and the model can be trained further."""
+        served = self.served
+        return "train" in self.registry.files[served.name] and untrainable(served) is None
+
     def retrain(self, request: RetrainRequest) -> None:
         """Begin a training; Failure if it cannot be."""
-        served, files = self.served, self.registry.source.files
+        served = self.served
+        files = self.registry.files[served.name]
         train, dev = files.get("train"), files.get("dev")
         if train is None:
             raise Failure(409, "the server has no training data: start it with --train FILE")

@@ -215,6 +215,14 @@ class PickRequest(Struct, forbid_unknown_fields=True, kw_only=True):
     sentences: list[list[Token]] | None = None
 
 
+class GivenSpan(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A span of tokens: the first one, counted from 0, and the one after the last."""
+
+    start: Annotated[int, Meta(ge=0, le=1_000_000)]
+    end: Annotated[int, Meta(ge=1, le=1_000_000)]
+    label: Annotated[str, Meta(max_length=200)]
+
+
 class PickedSentence(Struct, kw_only=True, omit_defaults=True):
     """A sentence that is worth annotating, with what the model guesses: labels, a tree or a class. A correction has
     `columns` as its tokens if they are given, else `words`, else `tokens`."""
@@ -226,6 +234,7 @@ class PickedSentence(Struct, kw_only=True, omit_defaults=True):
     score: float
     columns: list[list[str]] | UnsetType = UNSET
     labels: list[Label] | UnsetType = UNSET
+    spans: list[GivenSpan] | UnsetType = UNSET
     words: list[dict[str, str]] | UnsetType = UNSET
     heads: list[int] | UnsetType = UNSET
     relations: list[str] | UnsetType = UNSET
@@ -242,10 +251,12 @@ Identity = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^(?!\.{1,
 
 class Correction(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """A sentence with what is right. Of taggers: labels, null where nobody looked, a list where one of several is
-    right. Of parsers: a whole tree, heads (from 1; 0 is the root) and relations. Of classifiers: the class."""
+    right; or instead of them all spans of the sentence. Of parsers: a whole tree, heads (from 1; 0 is the root) and
+    relations. Of classifiers: the class."""
 
     tokens: Annotated[list[Token], Meta(min_length=1)]
     labels: list[Allowed] = []
+    spans: list[GivenSpan] | None = None
     heads: list[Annotated[int, Meta(ge=0, le=1_000_000)]] = []
     relations: list[Annotated[str, Meta(min_length=1, max_length=200)]] = []
     class_: Annotated[str, Meta(max_length=200)] | None = msgspec.field(name="class", default=None)
@@ -283,7 +294,8 @@ class RetrainRequest(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class RetrainState(Struct, kw_only=True):
-    """How a training is going, or how it ended. Scores are shares: 0.83."""
+    """How a training is going, or how it ended. Scores are shares: 0.83; intervals are of 95%, by the bootstrap over
+    sentences. `within_noise`: that of the difference has 0 in it. `continued`: from the weights of the model before."""
 
     state: Literal["idle", "running", "done", "stopped", "failed"] = "idle"
     id: int = 0
@@ -292,6 +304,12 @@ class RetrainState(Struct, kw_only=True):
     measure: str | None = None
     before: float | None = None
     after: float | None = None
+    before_interval: tuple[float, float] | None = None
+    after_interval: tuple[float, float] | None = None
+    difference_interval: tuple[float, float] | None = None
+    within_noise: bool | None = None
+    continued: bool | None = None
+    warning: str | None = None
     log: list[dict[str, Any]] = []
     replaced: bool = False
     error: str | None = None
@@ -345,3 +363,40 @@ class StudioEvent(Struct, kw_only=True):
     annotation: dict[str, Any] | list[dict[str, Any]] | None = None
     project: Any = None
     label_config: str | None = None
+
+
+# INCEpTION
+
+
+class RecommenderMetadata(Struct, kw_only=True):
+    """The layer and the feature of annotations."""
+
+    layer: str
+    feature: str
+    projectId: int | str = 0
+
+
+class RecommenderDocument(Struct, kw_only=True):
+    """A document as XMI."""
+
+    xmi: str
+    documentId: Annotated[int, Meta(ge=0)] | Annotated[str, Meta(max_length=100)] = 0
+    userId: str = ""
+
+
+class RecommenderRequest(Struct, kw_only=True):
+    metadata: RecommenderMetadata
+    document: RecommenderDocument
+    typeSystem: str = ""
+
+
+class RecommenderTraining(Struct, kw_only=True):
+    metadata: RecommenderMetadata
+    documents: list[RecommenderDocument]
+    typeSystem: str = ""
+
+
+class RecommenderAnswer(Struct, kw_only=True):
+    """The XMI of the document with predictions."""
+
+    document: str

@@ -324,3 +324,12 @@ FORMAT = Format(
     records=token_records,
     relabel=_relabel,
 )
+
+
+def separator_hint(corpus: Corpus) -> str | None:
+    """What to do about lines of one cell that another character seems to separate; None if none does."""
+    cells = [] if corpus.labels is None else corpus.labels.types
+    for name, character in (("comma", ","), ("semicolon", ";"), ("bar", "|")):
+        if cells and all(character in cell.strip(character) for cell in cells):
+            return f"the cells seem to be separated by {character!r}: {spelt(FormatSpec, 'separator', name)}"
+    return None

@@ -9,8 +9,8 @@ from palmette.classification.classifier import Classifier, named_tags, with_pos
 from palmette.classification.inspection import strongest_tags
 from palmette.data.formats.raw import parse_text
 from palmette.data.items import corpus_from_items
-from palmette.errors import DataError, UsageError
-from palmette.serve.page.models import PageModel, page_model, strings
+from palmette.errors import UsageError
+from palmette.serve.page.models import PageModel, page_model, strings, text_in
 
 MOST_LISTED = 200  # weights per tag among which is searched
 
@@ -43,10 +43,7 @@ def classifier_of(shown: PageModel) -> Classifier:
 def _words(request: Mapping[str, Any]) -> list[str]:
     if "tokens" in request:
         return strings(request["tokens"], "tokens")
-    text = request.get("text")
-    if not isinstance(text, str) or not text.strip():
-        raise DataError("give a sentence: text (a string), or tokens (a list of words)")
-    return parse_text(" ".join(text.split()).encode(errors="replace"), "the sentence").columns[0].cells()
+    return parse_text(" ".join(text_in(request).split()).encode(errors="replace"), "the sentence").columns[0].cells()
 
 
 def tag_weights(classifier: Classifier, top: int, search: str | None = None) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +19,7 @@ from palmette.evaluation.rivals import CompareOptions, SystemLabels, SystemOutpu
 from palmette.evaluation.scores import errors as frequent_errors
 from palmette.evaluation.scores import score
 from palmette.parsing.parser import Parser
+from palmette.pipeline.pipeline import Pipeline
 from palmette.serve.page.models import PageModel, data_of, page_model, treebank_of, whole, words_by_sentence
 from palmette.structures.chain.files import with_missing_columns
 from palmette.structures.chain.gold import certain, gold_and_guess
@@ -26,6 +28,7 @@ from palmette.structures.chain.gold import unseen as unseen_words
 FREQUENT = 40
 ROUNDS = 2000  # of the significance tests, unless a request has another number
 MOST_ROUNDS = 100_000
+ANNOTATED = ("lemma", "upos", "xpos", "feats")  # what a pipeline finds again
 UNKNOWN = -1  # in place of a gold label that is not fully known
 
 
@@ -33,7 +36,9 @@ def errors(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """Labelled data scored: all figures, the confusions, and every sentence that has an error."""
     shown = page_model(model)
     if isinstance(shown.estimator, Parser):
-        return _tree_errors(shown.estimator, treebank_of(request))
+        return _tree_errors(treebank_of(request), shown.estimator.parse)
+    if isinstance(shown.estimator, Pipeline):
+        return _tree_errors(treebank_of(request), partial(_analysed, shown.estimator))
     tagger, corpus = shown.tagger(), _complete(shown, data_of(shown, request))
     gold, guess, labels = gold_and_guess(tagger.model_, corpus)
     known, unseen = certain(corpus), unseen_words(tagger.model_, corpus)
@@ -82,12 +87,19 @@ def _wrong_sentences(
     return made
 
 
-def _tree_errors(parser: Parser, gold: Treebank) -> dict[str, Any]:
+def _analysed(pipeline: Pipeline, gold: Treebank) -> Treebank:
+    """The words of a treebank with all that a pipeline finds of them."""
+    if "parse" not in pipeline.model_.names:
+        raise UsageError("the pipeline has no component 'parse', so it finds no trees to be scored")
+    return pipeline.model_.annotate(gold.without(ANNOTATED))
+
+
+def _tree_errors(gold: Treebank, parse: Callable[[Treebank], Treebank]) -> dict[str, Any]:
     """Scores, confusions and wrong sentences of trees. A token is wrong if its head or its relation is; confusions are
     those of relations."""
     if not gold.n_tokens or (gold.heads < 0).any():
         raise DataError("scores compare trees, and some sentence has none")
-    found = parser.parse(gold)
+    found = parse(gold)
     names = list(dict.fromkeys([*gold.relations.cells(), *found.relations.cells()]))
     number = {name: k for k, name in enumerate(names)}
     right, guess = (np.array([number[cell] for cell in bank.relations.cells()]) for bank in (gold, found))

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from palmette.classification.classifier import Classifier
+from palmette.data.labels.schemes import reading, unseen_scheme
 from palmette.errors import DataError, UsageError
 from palmette.reports.inspection import top_attributes, transition_table
 from palmette.serve.page.classes import tag_weights
-from palmette.serve.page.lines import example_lines
-from palmette.serve.page.models import PageModel, page_model, whole
+from palmette.serve.page.examples import example_of
+from palmette.serve.page.models import PageModel, page_model, upos_of, whole
 from palmette.structures.chain.explain import attribute_name, attribute_words
 from palmette.structures.chain.lists import is_list
 from palmette.structures.chain.model import ChainModel
@@ -29,18 +30,20 @@ MOST_LABELS = 120  # of a table of transitions
 def about(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """What a model is, in a few figures, and which views it has."""
     shown = page_model(model)
-    made: dict[str, Any] = {"name": shown.name, "kind": shown.kind, "others": sorted(shown.others)}
+    made: dict[str, Any] = {
+        "name": shown.name, "kind": shown.kind, "others": sorted(shown.others), "example": example_of(shown),
+    }  # fmt: skip
     if shown.kind == "tagger":
         made |= _about_tagger(shown)
     elif shown.kind == "parser":
         made |= _about_parser(shown.estimator.model_)
     elif shown.kind == "pipeline":
-        made |= {"components": list(shown.estimator.model_.names), "views": ["tree"]}
+        made |= _about_pipeline(shown.estimator)
     elif shown.kind == "classifier":
         model = shown.estimator.model_
         made |= {
             "learner": model.settings.chosen_learner.kind, "classes": list(model.classes),
-            "attributes": model.feature_index.size, "views": ["class", "weights", "curves"],
+            "attributes": model.feature_index.size, "views": ["result", "class", "weights", "curves"],
         }  # fmt: skip
     else:
         made |= {"views": ["curves"] if _log(shown.estimator) else []}
@@ -49,7 +52,7 @@ def about(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _about_tagger(shown: PageModel) -> dict[str, Any]:
     model = shown.tagger().model_
-    views = ["weights", "curves", "errors", "nbest"] + (["transitions"] if model.shape.order else [])
+    views = ["result", "weights", "curves", "errors", "nbest"] + (["transitions"] if model.shape.order else [])
     if not model.reads_earlier_labels:
         views += ["trellis", "explanation", "marginals"]
     if shown.others:
@@ -59,6 +62,7 @@ def _about_tagger(shown: PageModel) -> dict[str, Any]:
         "learner": settings["learner"]["kind"],
         "labels": model.labels,
         "scheme": model.scheme,
+        "types": _types(model),
         "order": model.shape.order,
         "states": model.shape.n_states,
         "beam": model.beam,
@@ -66,7 +70,6 @@ def _about_tagger(shown: PageModel) -> dict[str, Any]:
         "weights": n_weights(model.chain),
         "columns": None if model.encoder is None else model.encoder.n_columns,
         "text": model.encoder is not None and model.encoder.n_columns <= 1 + len(shown.helpers),
-        "example": example_lines(model) if model.encoder is None else "",
         "probabilities": are_probabilities(model) if not model.reads_earlier_labels else False,
         "views": views,
     }
@@ -76,8 +79,28 @@ def _about_parser(model: Any) -> dict[str, Any]:
     features, weights = model.counts()
     return {
         "learner": model.settings.chosen_learner.kind, "relations": model.relations, "attributes": features,
-        "weights": weights, "views": ["tree", "errors", "curves"],
+        "weights": weights, "views": ["result", "tree", "errors", "curves"],
     }  # fmt: skip
+
+
+def _types(model: ChainModel) -> list[str]:
+    """The types of spans, in the order of the labels; none if the labels are not those of spans."""
+    notation = reading(model.labels, unseen_scheme(model.scheme))
+    if notation is None or model.scheme is None:
+        return []
+    kinds = [kind for letter, kind in map(notation.split, model.labels) if letter not in ("", "O")]
+    return list(dict.fromkeys(kind for kind in kinds if kind != notation.outside))
+
+
+def _about_pipeline(pipeline: Any) -> dict[str, Any]:
+    """A pipeline has the views of its tagger of UPOS and of its parser."""
+    names, chain = list(pipeline.model_.names), upos_of(pipeline)
+    views = ["result"] + (["tree", "errors"] if "parse" in names else [])
+    made: dict[str, Any] = {"components": names, "text": "tok" in names, "views": views}
+    if chain is not None:
+        views += ["trellis", "explanation", "marginals", "nbest", "transitions"]
+        made |= {"labels": chain.labels, "columns": 1, "beam": chain.beam}
+    return made
 
 
 def weights(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,7 +174,7 @@ def _rows(model: ChainModel, attributes: list[int]) -> np.ndarray:
 
 def transitions(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """The weight of each transition, None if it is forbidden, and those of beginning and ending with a state."""
-    chain = page_model(model).tagger().model_
+    chain = page_model(model).chain()
     if not chain.shape.order:
         raise UsageError("the model has no transitions: its order is 0")
     names, table = transition_table(chain)

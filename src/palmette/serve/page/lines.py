@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.attributes import parse_attributes
+from palmette.data.formats.attributes import escaped, parse_attributes
 from palmette.data.items import corpus_from_items
 from palmette.errors import DataError, counted
 from palmette.reports.inspection import top_attributes
@@ -76,5 +76,5 @@ def example_lines(model: ChainModel) -> str:
     for label in model.labels if 1 in model.names else ():
         strongest = [str(one["attribute"]) for one in top_attributes(model, label, 2) if one["weight"] > 0]
         if strongest and len(made) < EXAMPLE:
-            made.append("\t".join(name.replace("\\", "\\\\").replace(":", "\\:") for name in strongest))
+            made.append("\t".join(map(escaped, strongest)))
     return "\n".join(made)

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from palmette.data.corpus import Corpus, column_of_strings
 from palmette.data.formats.recognise import recognised
 from palmette.data.formats.registry import CheckedParser, load_format
@@ -18,8 +20,11 @@ from palmette.data.treebank import Treebank
 from palmette.errors import DataError, UsageError
 from palmette.estimators.tagger import Tagger
 from palmette.parsing.retag import Preparation
+from palmette.pipeline.options import SPLITTER
+from palmette.pipeline.pipeline import Pipeline
 from palmette.serve.page.lines import attribute_items, attribute_names, attribute_sentence, cells_of
 from palmette.structures.chain.files import with_missing_columns
+from palmette.structures.chain.model import ChainModel
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +40,7 @@ class PageModel(NamedTuple):
     helpers: Sequence[Tagger] = ()  # they make the columns (of a parser: the tags) that a typed sentence lacks
     others: Mapping[str, Any] = {}  # further models by name, to compare with: PageModels or estimators
     preparation: Preparation | None = None  # what tags the words of a parser; None: the helpers do
+    files: Mapping[str, str] = {}  # data by name (see served.FILES), from which come the sentences to begin with
 
     @property
     def kind(self) -> str:
@@ -47,6 +53,30 @@ class PageModel(NamedTuple):
         if not isinstance(self.estimator, Tagger):
             raise UsageError(f"{self.name} is a {self.kind}: this view shows taggers")
         return self.estimator
+
+    def chain(self) -> ChainModel:
+        """The model of label sequences: a tagger's, or that of the UPOS of a pipeline; UsageError if there is none."""
+        if not isinstance(self.estimator, Pipeline):
+            return self.tagger().model_
+        found = upos_of(self.estimator)
+        if found is None:
+            raise UsageError("the pipeline finds no UPOS: this view shows taggers")
+        return found
+
+    def reads_text(self) -> bool:
+        """Whether a pipeline cuts a text into words itself."""
+        return isinstance(self.estimator, Pipeline) and SPLITTER in self.estimator.model_.names
+
+    def unit(self) -> str:
+        """What a token of a typed sentence is: a word or a character."""
+        trained = self.estimator.model_.meta.get("reading") if isinstance(self.estimator, Tagger) else None
+        return "word" if trained is None else FormatSpec.from_stored(trained).unit or "word"
+
+
+def upos_of(pipeline: Pipeline) -> ChainModel | None:
+    """The tagger of UPOS in a pipeline."""
+    model = pipeline.model_
+    return model.component("tag").upos_ if "tag" in model.names else None
 
 
 def page_model(model: Any) -> PageModel:
@@ -61,8 +91,8 @@ def sentence_of(model: PageModel, request: Mapping[str, Any]) -> Corpus:
     """The sentence of a request for a tagger: `text`, `tokens` (words), `rows` (a list of cells per token) or `lines`
     (a text with a line of cells per token), with the columns that helpers make. For models of ready-made attributes:
     `items` (a list or an object of attributes per token) or `lines`."""
-    tagger = model.tagger()
-    encoder = tagger.model_.encoder
+    chain = model.chain()
+    encoder = chain.encoder
     if encoder is None:
         return _of_attributes(request)
     if "rows" in request:
@@ -71,11 +101,15 @@ def sentence_of(model: PageModel, request: Mapping[str, Any]) -> Corpus:
         corpus = _from_rows(cells_of(request["lines"], encoder.n_columns))
     elif "tokens" in request:
         corpus = _from_rows([[word] for word in strings(request["tokens"], "tokens")])
+    elif "words" in request:  # of a treebank
+        corpus = _from_rows([[form] for form in _forms(request["words"])])
+    elif model.reads_text():
+        corpus = _from_rows([[word] for word in first_sentence(model.estimator, text_in(request)).forms.cells()])
     else:
-        corpus = _typed(request)
+        corpus = _typed(request, model.unit())
     if corpus.n_tokens > MOST_TOKENS:
         raise DataError(f"the sentence has {corpus.n_tokens:,} tokens, and the page shows at most {MOST_TOKENS:,}")
-    return with_missing_columns(corpus, [helper.model_ for helper in model.helpers], tagger.model_)
+    return with_missing_columns(corpus, [helper.model_ for helper in model.helpers], chain)
 
 
 def _of_attributes(request: Mapping[str, Any]) -> Corpus:
@@ -93,13 +127,33 @@ def _of_attributes(request: Mapping[str, Any]) -> Corpus:
     return corpus
 
 
-def _typed(request: Mapping[str, Any]) -> Corpus:
+def text_in(request: Mapping[str, Any]) -> str:
+    """The text of a request; DataError if it has none."""
+    text = request.get("text")
+    if not isinstance(text, str) or not text.strip():
+        raise DataError("give a sentence: text (a string), tokens (a list of words), or rows (a list of cells each)")
+    return text
+
+
+def first_sentence(pipeline: Pipeline, text: str) -> Treebank:
+    """The first sentence of a text as a pipeline cuts it."""
+    bank = pipeline.model_.split(text).treebank()
+    if not bank.n_tokens:
+        raise DataError("there is no word in the text")
+    return bank.take(np.array([0])) if bank.n_sentences > 1 else bank
+
+
+def _forms(words: Any) -> list[str]:
+    if not isinstance(words, list):
+        raise DataError("words: a list is expected, of forms or of objects with a form")
+    return strings([word.get("form") if isinstance(word, dict) else word for word in words], "words")
+
+
+def _typed(request: Mapping[str, Any], unit: str) -> Corpus:
     from palmette.data.formats.raw import parse_text
 
-    text = request.get("text")
-    if not isinstance(text, str):
-        raise DataError("give a sentence: text (a string), tokens (a list of words), or rows (a list of cells each)")
-    unit = request.get("unit", "word")
+    text = text_in(request)
+    unit = request.get("unit", unit)
     corpus = parse_text(" ".join(text.split()).encode(errors="replace"), "the sentence", unit=unit)
     if not corpus.n_tokens:
         raise DataError("there is no word in the text")
@@ -107,8 +161,6 @@ def _typed(request: Mapping[str, Any]) -> Corpus:
 
 
 def _from_rows(rows: list[list[str]]) -> Corpus:
-    import numpy as np
-
     if len({len(row) for row in rows}) != 1 or not rows[0]:
         raise DataError("rows: each token needs the same number of cells, at least one")
     columns = [column_of_strings(cells) for cells in zip(*rows, strict=True)]
@@ -144,7 +196,7 @@ def known_of(model: PageModel, corpus: Corpus, request: Mapping[str, Any]) -> La
     for key, labels in given.items():
         place = whole(key, "allowed", corpus.n_tokens - 1)
         row[place] = labels if isinstance(labels, str) else set(strings(labels, "allowed"))
-    return mask_from_items([row], corpus, model.tagger().model_.labels)
+    return mask_from_items([row], corpus, model.chain().labels)
 
 
 def whole(given: Any, name: str, high: int, low: int = 0) -> int:

@@ -16,7 +16,7 @@ from palmette.serve.page.views import VIEWS
 TOP = 30  # strongest weights per label, among which the file can be searched
 DIGITS = 7  # of scores in a trellis: those of float32
 OF_MODEL = ("curves", "weights", "transitions")
-OF_SENTENCE = ("tree", "class", "trellis", "explanation", "marginals", "nbest")
+OF_SENTENCE = ("result", "tree", "class", "trellis", "explanation", "marginals", "nbest")
 
 Tell = Callable[[str], None]
 

@@ -32,7 +32,7 @@ MOST_BEAM = 1000
 def trellis(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """The search of a sentence. `allowed` fixes labels; `beam` searches with a beam of that width (0: exactly)."""
     shown = page_model(model)
-    chain, corpus = shown.tagger().model_, sentence_of(shown, request)
+    chain, corpus = shown.chain(), sentence_of(shown, request)
     if "beam" in request:
         chain = _searched(chain, whole(request["beam"], "beam", MOST_BEAM))
     known = known_of(shown, corpus, request)
@@ -49,7 +49,7 @@ def trellis(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
         "forbidden": _forbidden(chain),
         "paths": _paths(exact, corpus, known),
         "allowed": request.get("allowed") or {},
-        "beam_of_model": shown.tagger().model_.beam,
+        "beam_of_model": shown.chain().beam,
         "recombine": (chain if chain.beam else _searched(chain, 1)).recombine,
     }
 
@@ -126,7 +126,7 @@ def explanation(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """Why: the best label sequence against the runner-up; or with `token` against the best one that has another label
     there, `label` if that is given."""
     shown = page_model(model)
-    chain, corpus = shown.tagger().model_, sentence_of(shown, request)
+    chain, corpus = shown.chain(), sentence_of(shown, request)
     if request.get("token") is None:
         found = explain(chain, corpus)
     else:
@@ -188,7 +188,7 @@ def marginals(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """How sure: the confidence of every label at every token, of the spans and of the whole sequence. `lenient`: labels
     in `allowed` that contradict each other are answered by `possible: false`, not by an error."""
     shown = page_model(model)
-    chain, corpus = shown.tagger().model_, sentence_of(shown, request)
+    chain, corpus = shown.chain(), sentence_of(shown, request)
     chain.need_exact("confidences")
     known = known_of(shown, corpus, request)
     try:
@@ -225,7 +225,7 @@ def _spans(found: Confidence) -> list[dict[str, Any]] | None:
 def nbest(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """The n best label sequences (`n`, by default 10), with scores and, if the model has them, probabilities."""
     shown = page_model(model)
-    chain, corpus = shown.tagger().model_, sentence_of(shown, request)
+    chain, corpus = shown.chain(), sentence_of(shown, request)
     known = known_of(shown, corpus, request)
     (found,) = nbest_lists(chain, corpus, whole(request.get("n", 10), "n", MOST_NBEST, 1), None, known)
     return {

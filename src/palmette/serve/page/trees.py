@@ -24,7 +24,7 @@ from palmette.parsing.model import ParserModel
 from palmette.parsing.parser import Parser
 from palmette.parsing.retag import Preparation, tag_field, tags_read
 from palmette.pipeline.pipeline import Pipeline
-from palmette.serve.page.models import PageModel, page_model, whole
+from palmette.serve.page.models import PageModel, first_sentence, page_model, text_in, whole
 
 RIVALS = 5
 MOST_WORDS = 400
@@ -36,7 +36,7 @@ def tree(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """The tree of a sentence by a parser or a pipeline: `text`, or `words` (form, or form, upos, xpos each). `beam`:
     another width than in training."""
     shown = page_model(model)
-    parser, bank, lacks = _prepared(shown, request)
+    parser, bank, lacks = prepared(shown, request)
     if bank.n_tokens > MOST_WORDS:
         raise DataError(f"the sentence has {bank.n_tokens:,} words, and the page shows at most {MOST_WORDS}")
     beam = parser._width(None) if request.get("beam") is None else whole(request["beam"], "beam", MOST_BEAM, 1)
@@ -61,7 +61,7 @@ def tree(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _prepared(shown: PageModel, request: Mapping[str, Any]) -> tuple[Parser, Treebank, list[str]]:
+def prepared(shown: PageModel, request: Mapping[str, Any]) -> tuple[Parser, Treebank, list[str]]:
     """The parser, the sentence with its tags, and the tags that the parser reads and a typed sentence lacks."""
     if isinstance(shown.estimator, Pipeline):
         return *_of_pipeline(shown.estimator, request), []
@@ -70,20 +70,18 @@ def _prepared(shown: PageModel, request: Mapping[str, Any]) -> tuple[Parser, Tre
     parser = shown.estimator
     ignored = tuple(parser.model_.meta.get("ignored", ()))
     if request.get("words") is not None:
-        return parser, Preparation((), ignored)(_words(request)), []
+        return parser, Preparation((), ignored)(words_in(request)), []
     ready = shown.preparation
     if ready is None:
         ready = Preparation([(tag_field(tagger), tagger) for tagger in shown.helpers], ignored)
-    return parser, ready(_words(request)), tags_read(parser, ready)
+    return parser, ready(words_in(request)), tags_read(parser, ready)
 
 
-def _words(request: Mapping[str, Any]) -> Treebank:
-    words = request.get("words")
+def words_in(request: Mapping[str, Any]) -> Treebank:
+    """The words of a sentence that is no text of a pipeline."""
+    words = request.get("words", request.get("tokens"))
     if words is None:
-        text = request.get("text")
-        if not isinstance(text, str) or not text.strip():
-            raise DataError("give a sentence: text (a string), or words (a list)")
-        typed = parse_text(" ".join(text.split()).encode(errors="replace"), "the sentence")
+        typed = parse_text(" ".join(text_in(request).split()).encode(errors="replace"), "the sentence")
         words = typed.columns[0].cells() if typed.n_tokens else []
     if not isinstance(words, list) or not words:
         raise DataError("words: a list is expected, of forms or of [form, upos, xpos]")
@@ -96,14 +94,8 @@ def _of_pipeline(pipeline: Pipeline, request: Mapping[str, Any]) -> tuple[Parser
     model = pipeline.model_
     if "parse" not in model.names:
         raise UsageError("the pipeline has no component 'parse': there is no tree to show")
-    if request.get("words") is None and "tok" in model.names:
-        text = request.get("text")
-        if not isinstance(text, str) or not text.strip():
-            raise DataError("give a sentence: text (a string), or words (a list)")
-        bank = model.split(text).treebank()
-        bank = bank.take(np.array([0])) if bank.n_sentences > 1 else bank
-    else:
-        bank = _words(request)
+    words = request.get("words") is not None or request.get("tokens") is not None
+    bank = first_sentence(pipeline, text_in(request)) if not words and "tok" in model.names else words_in(request)
     bank = model.annotate(bank, [name for name in model.names if name not in ("tok", "parse")])
     return model.component("parse").parser, bank
 

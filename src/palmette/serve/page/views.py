@@ -16,6 +16,7 @@ from palmette.serve.page.classes import classified
 from palmette.serve.page.errors import compared, errors
 from palmette.serve.page.learnt import about, curves, transitions, weights
 from palmette.serve.page.models import PageModel, page_model
+from palmette.serve.page.result import result
 from palmette.serve.page.sentences import explanation, marginals, nbest, trellis
 from palmette.serve.page.trees import tree
 
@@ -25,6 +26,7 @@ View = Callable[[Any, Mapping[str, Any]], dict[str, Any]]
 
 VIEWS: dict[str, View] = {
     "about": about,
+    "result": result,
     "trellis": trellis,
     "explanation": explanation,
     "marginals": marginals,

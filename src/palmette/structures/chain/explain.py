@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask
 from palmette.display import drawn, printed_by
 from palmette.errors import DataError
+from palmette.features.encode import Encoder
 from palmette.features.readable import TAG, WORD, AttributeWords
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
 from palmette.options.chain import NAMED_FEATURES
@@ -195,7 +197,8 @@ def _compared(
     states = [[names[h] for h in path] if latent else None for path in paths]
     difference = math.fsum([*_terms(parts[0]), *(-term for term in _terms(parts[1]))])
     words = corpus.columns[0].cells() if corpus.columns else [str(i) for i in range(1, corpus.n_tokens + 1)]
-    contributions = _contributions(model, parts[0], parts[1], names)
+    strings = {order: spelled(model, corpus, order) for order in ARITIES if order not in model.names}
+    contributions = _contributions(model, parts[0], parts[1], names, strings)
     return Explanation(words, exact[0], exact[1], states[0], states[1], difference, contributions)
 
 
@@ -207,8 +210,11 @@ def _total(parts: list[Part]) -> float:
     return math.fsum(_terms(parts))
 
 
-def _contributions(model: ChainModel, first: list[Part], second: list[Part], names: list[str]) -> list[Contribution]:
-    """By token and attribute; what cancels is left out."""
+def _contributions(
+    model: ChainModel, first: list[Part], second: list[Part], names: list[str], strings: dict[int, dict[int, str]]
+) -> list[Contribution]:
+    """By token and attribute; what cancels is left out. strings: of the attributes by order, where the model has
+    none."""
     terms: dict[tuple[int, int, int | str], list[float]] = defaultdict(list)
     about: dict[tuple[int, int, int | str], tuple[str, str]] = {}
     for one, two in zip(first, second, strict=True):  # both have the same attributes in the same order
@@ -218,7 +224,9 @@ def _contributions(model: ChainModel, first: list[Part], second: list[Part], nam
             about[key] = (" > ".join(names[h] for h in one.states), " > ".join(names[h] for h in two.states))
 
     def name_of(order: int, attribute: int | str) -> str:
-        return attribute if isinstance(attribute, str) else attribute_name(model, order, attribute)
+        if isinstance(attribute, str):
+            return attribute
+        return strings.get(order, {}).get(attribute) or attribute_name(model, order, attribute)
 
     in_words = attribute_words(model)
     found = []
@@ -235,6 +243,21 @@ def _contributions(model: ChainModel, first: list[Part], second: list[Part], nam
 def attribute_name(model: ChainModel, order: int, attribute: int) -> str:
     """The string of an attribute, or its number if the model does not have the strings."""
     return model.names[order][attribute] if order in model.names else f"#{attribute}"
+
+
+def spelled(model: ChainModel, corpus: Corpus, order: int) -> dict[int, str]:
+    """The strings of the attributes of a few tokens by number, for a model without strings: each template is applied
+    alone, so that it is known which template made an attribute."""
+    encoder, found = model.encoder, dict[int, str]()
+    for template in [] if encoder is None else encoder.of_order(order):
+        assert encoder is not None
+        alone = Encoder(encoder.templates.only(template), encoder.resources, encoder.unicode)
+        cells = alone.cells(corpus)
+        ptr, att, _, _ = alone.encode(order, cells, corpus.offset, model.feature_indexes[order], False)
+        text, offset = alone.spell(order, corpus, cells, np.repeat(np.arange(corpus.n_tokens), np.diff(ptr)))
+        strings = (text[a:b].tobytes().decode("utf-8", "replace") for a, b in pairwise(offset.tolist()))
+        found |= zip(att.tolist(), strings, strict=True)
+    return found
 
 
 def attribute_words(model: ChainModel) -> Callable[[str], str]:

@@ -28,6 +28,7 @@ from palmette.structures.chain.model import best_labels, check_columns
 from palmette.structures.chain.search import BeamSearch
 
 logger = logging.getLogger(__name__)
+MANY = 0.02  # share of tokens with labels that only development data has, from which that is warned of
 SAME_COLUMNS = "it needs the columns of the data that training began with"
 
 
@@ -114,8 +115,7 @@ def held_out(
         dev = repair_dev(dev, scheme)
     names = labels + [label for label in label_names(dev) if label not in set(labels)]
     if len(names) > len(labels):
-        new = ", ".join(names[len(labels) :][:10])
-        logger.info("labels that only the development data has count as errors: %s", new)
+        _report_new(dev, names[len(labels) :])
     gold, sure = known_gold(dev, names)
     if sure is not None and not sure.any():
         raise DataError("no label of the development data is fully known", file=dev.source)
@@ -131,6 +131,22 @@ def held_out(
     if metric == "auto":
         metric = "f1" if spans else "accuracy"
     return Dev(data, gold, names, metric, sure, bare, threads=threads)
+
+
+def _report_new(dev: Corpus, new: list[str]) -> None:
+    """Tell which labels only the development data has; many tokens with them are a sign of another label set."""
+    assert dev.labels is not None
+    counts = np.bincount(dev.labels.ids, minlength=len(dev.labels.types))
+    share = sum(int(n) for label, n in zip(dev.labels.types, counts, strict=True) if label in set(new)) / dev.n_tokens
+    told = f"{', '.join(new[:10])}{', ...' if len(new) > 10 else ''}"
+    if share < MANY:
+        logger.info("labels that only the development data has count as errors: %s", told)
+        return
+    logger.warning(
+        "%.0f%% of the tokens of the development data have labels that the training data lacks, which count as errors: "
+        "%s; do both files have the same label set, in the same column?",
+        100 * share, told,
+    )  # fmt: skip
 
 
 def for_beam(dev: Dev | None, corpus: Corpus | None, beam: BeamSearch, collected: Collected) -> Dev | None:

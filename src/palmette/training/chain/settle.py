@@ -14,6 +14,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
+from palmette.data.formats.columns import separator_hint
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.automaton import LabelAutomaton, check_name, make_automaton
 from palmette.data.labels.mask import LabelMask, check_fully_known, label_names, settle_partial, training_mask
@@ -332,8 +333,8 @@ def choose_templates(
     if not corpus.columns:
         raise DataError(
             "there is no column other than the label", file=corpus.source, line=corpus.line_of(0),
-            hint=f"a line needs a word and a label; see {named(FormatSpec, 'label')}, {named(FormatSpec, 'columns')} "
-            f"and {named(FormatSpec, 'separator')}",
+            hint=separator_hint(corpus) or f"a line needs a word and a label; see {named(FormatSpec, 'label')}, "
+            f"{named(FormatSpec, 'columns')} and {named(FormatSpec, 'separator')}",
         )  # fmt: skip
     _warn_of_label_columns(corpus)
     if template is None:

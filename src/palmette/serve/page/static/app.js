@@ -1,8 +1,10 @@
 // The frame of the page: which model, which view, which sentence. Views are functions of the app to an element.
 
 import { h, replace, problem } from "./dom.js";
+import { themeButton } from "./theme.js";
 import { openSource } from "./source.js";
 import { Sentences } from "./sentence_bar.js";
+import { resultView } from "./result.js";
 import { searchView } from "./search.js";
 import { whyView } from "./why.js";
 import { sureView } from "./sure.js";
@@ -14,6 +16,7 @@ import { correctView } from "./correct.js";
 import { trainingView } from "./training.js";
 
 const VIEWS = [
+  { key: "result", name: "Result", needs: "result", make: resultView },
   { key: "search", name: "Search", needs: "trellis", make: searchView },
   { key: "why", name: "Why", needs: "explanation", make: whyView },
   { key: "sure", name: "How sure", needs: "marginals", make: sureView },
@@ -75,7 +78,7 @@ class App {
       return;
     }
     this.sentences.choose(this.model, this.about);
-    replace(this.tools, this.chooser(), themeButton());
+    replace(this.tools, this.chooser(), this.source.live ? h("a", { href: "docs" }, "API") : null, themeButton());
     this.show();
   }
 
@@ -107,6 +110,7 @@ class App {
     }
     document.title = `${view.name} \u00b7 ${this.model} \u00b7 Palmette`;
     replace(this.main, view.make(this));
+    this.place = null; // it was for this view alone
   }
 
   view(name, request = {}) {
@@ -132,20 +136,26 @@ class App {
   }
 
   noSentence() {
-    return h("p", { class: "lead" }, this.source.live ? "Give a sentence above." : "This file has no sentences.");
+    return h("p", { class: "lead" }, this.source.live ? "Type or paste a text above." : "This file has no sentences.");
   }
 
   sentenceBar() {
     return this.sentences.bar();
   }
 
+  // Where the view that is opened now should look first.
+  takePlace() {
+    return this.place ?? {};
+  }
+
   onSentence(act) {
     this.sentences.listeners.push(act);
   }
 
-  // Look at a sentence in another view.
-  open(view, request) {
+  // Look at a sentence in another view, at a `token` or a `word` of it if that is given.
+  open(view, request, place = {}) {
     this.sentences.set(request);
+    this.place = place;
     if (location.hash === `#/${view}`) this.show();
     else location.hash = `#/${view}`;
   }
@@ -176,22 +186,6 @@ function mark() {
     svg.append(one);
   }
   return svg;
-}
-
-function themeButton() {
-  const root = document.documentElement;
-  const dark = () => (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  const button = h("button", { class: "quiet theme" });
-  const name = () => {
-    button.textContent = dark() ? "Light" : "Dark";
-    button.setAttribute("aria-label", `Use the ${dark() ? "light" : "dark"} colours`);
-  };
-  button.addEventListener("click", () => {
-    root.dataset.theme = dark() ? "light" : "dark";
-    name();
-  });
-  name();
-  return button;
 }
 
 new App();

@@ -1,5 +1,6 @@
 // Lines over passes, named at their ends; no legend, few marks.
 
+import { inWords } from "./names.js";
 import { s, h, textWidth } from "./dom.js";
 
 const HIGH = 240, TOP = 18, BOTTOM = 34, LEFT = 52;
@@ -45,7 +46,7 @@ function spread(places) {
 
 export function weightBars(rows, most) {
   const top = Math.max(1e-9, most ?? Math.max(...rows.map((row) => Math.abs(row.weight))));
-  return h("ol", { class: "weights" }, rows.map((row) => h("li", { title: row.attribute ?? row.label },
+  return h("ol", { class: "weights" }, rows.map((row) => h("li", { title: inWords(row.name ?? "") ?? row.attribute ?? row.label },
     h("span", { class: "weight-name" }, row.name ?? row.label),
     h("span", { class: "weight-room" }, h("i", { class: row.weight >= 0 ? "for" : "against", style: { width: `${(50 * Math.abs(row.weight)) / top}%` } })),
     h("span", { class: "weight-value" }, row.weight.toFixed(2).replace("-", "\u2212")))));

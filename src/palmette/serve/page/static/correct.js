@@ -4,17 +4,18 @@
 import { h, replace, heading, problem, section, select } from "./dom.js";
 import { counted, percent, fixed } from "./format.js";
 import { Annotation, LABEL_KEYS } from "./annotate.js";
+import { SpanEditor, SPAN_KEYS } from "./annotate_spans.js";
 import { TreeEditor, TREE_KEYS } from "./annotate_tree.js";
 import { ClassEditor, CLASS_KEYS } from "./annotate_class.js";
 import { Drafts } from "./drafts.js";
 import { lineChart } from "./chart.js";
 
-const POLL = 700;
+const POLL = 700, FEW = 20;
 
 export function correctView(app) {
   const why = refused(app);
   if (why) return h("article", {}, heading("Correct and learn again", "Not for this model."), h("p", { class: "empty" }, why));
-  const kind = KINDS[app.about.kind];
+  const kind = app.about.types?.length ? KINDS.spans : KINDS[app.about.kind];
   const state = { list: [], at: 0, saved: new Set(), by: app.about.beam ? "margin" : kind.measures[0][0], n: 20, corrections: null, training: null };
   const base = `models/${encodeURIComponent(app.model)}`;
   const drafts = new Drafts(app.model);
@@ -24,7 +25,7 @@ export function correctView(app) {
   let timer = 0;
   app.leave = () => clearTimeout(timer);
 
-  async function pick() {
+  async function pick(focus) {
     replace(message, "Choosing sentences\u2026");
     const own = texts.value.split("\n").map((line) => line.trim()).filter(Boolean);
     try {
@@ -32,6 +33,7 @@ export function correctView(app) {
       [state.list, state.at] = [found.sentences, 0];
       replace(message, found.sentences.length ? `The ${counted(found.sentences.length, "sentence")} most worth annotating of ${found.pool ?? "all"}, the most uncertain first.` : "There is no sentence left to choose.");
       draw();
+      if (focus && state.list.length) state.editor.focus();
     } catch (error) {
       replace(message, problem(error));
     }
@@ -80,7 +82,7 @@ export function correctView(app) {
       draw();
       state.editor.focus();
     };
-    state.editor = kind.editor(app, sentence, columns, { save, go, was: draft, draft: (value) => drafts.put(sentence.id, value) });
+    state.editor = kind.editor(app, sentence, columns, { save, go, was: draft, draft: (value) => drafts.put(sentence.id, value), say: (text) => app.say(text, false) });
     replace(work, section(`Sentence ${state.at + 1} of ${state.list.length}`, `uncertainty ${fixed(sentence.uncertainty, 2)}${state.saved.has(sentence.id) ? " \u00b7 \u2713 saved" : draft ? " \u00b7 draft in this browser" : ""}`,
       state.editor.node,
       h("div", { class: "controls" }, kind.save ? h("button", { class: "main save", on: { click: save } }, kind.save) : null, kind.right ? h("button", { class: kind.save ? "" : "main", on: { click: () => (state.editor.all(), save()) } }, kind.right) : null, h("button", { class: "quiet", disabled: state.at === 0, on: { click: () => go(-1) } }, "Back"), h("button", { class: "quiet", disabled: state.at === state.list.length - 1, on: { click: () => go(1) } }, "Skip")), note,
@@ -124,10 +126,11 @@ export function correctView(app) {
     const found = state.training, running = found?.state === "running";
     const { untrainable } = app.described(), can = app.files().includes("train") && !untrainable;
     const dev = (found?.log ?? []).filter((row) => typeof row.dev === "number").map((row) => [row.number ?? row.pass, row.dev]);
-    replace(learning, section("Learn again", can ? "Trains on the training data and all corrections, in the background." : (untrainable ?? "Start the server with --train FILE (and --dev FILE) to train again from here."),
+    replace(learning, section("Learn again", can ? "Trains on from the weights of the model, with the training data and all corrections, in the background." : (untrainable ?? "Start the server with --train FILE (and --dev FILE) to train again from here."),
       h("ul", { class: "figures" }, h("li", {}, h("b", { class: "corrections" }, state.corrections ?? "\u2013"), h("span", {}, "corrected sentences, on the disk")),
-        typeof found?.before === "number" ? h("li", {}, h("b", {}, percent(found.before, 2)), h("span", {}, `dev ${found.measure ?? "score"} before`)) : null,
-        typeof found?.after === "number" ? h("li", { class: found.after >= found.before ? "up" : "down" }, h("b", { class: "after" }, percent(found.after, 2)), h("span", {}, `after (${found.after >= found.before ? "+" : "\u2212"}${fixed(100 * Math.abs(found.after - found.before), 2)} points)`)) : null),
+        typeof found?.before === "number" ? h("li", {}, h("b", {}, percent(found.before, 2)), h("span", {}, `dev ${found.measure ?? "score"} before`), range(found.before_interval)) : null,
+        typeof found?.after === "number" ? h("li", { class: found.within_noise ? "" : found.after >= found.before ? "up" : "down" }, h("b", { class: "after" }, percent(found.after, 2)), h("span", {}, `after (${difference(found)})`), range(found.after_interval)) : null),
+      state.corrections && state.corrections < FEW ? h("p", { class: "caution", role: "note" }, `${counted(state.corrections, "correction")}: with fewer than ${FEW}, the score on the development data says little about whether they help.`) : null,
       h("div", { class: "controls" }, h("button", { class: "retrain", disabled: !can || running || !state.corrections, on: { click: retrain } }, running ? "Training\u2026" : "Train again"),
         running ? h("button", { class: "quiet", on: { click: () => app.source.json(`${base}/retrain`, undefined, "DELETE").then(watch) } }, "Stop") : null,
         h("button", { class: "quiet", disabled: !state.corrections, on: { click: download } }, "Download the corrections"),
@@ -138,7 +141,7 @@ export function correctView(app) {
   replace(picking, h("div", { class: "controls" },
     select("Pick", [[10, "10 sentences"], [20, "20 sentences"], [50, "50 sentences"], [100, "100 sentences"]], state.n, (value) => (state.n = Number(value))),
     select("by", kind.measures, state.by, (value) => (state.by = value)),
-    h("button", { class: "main pick", on: { click: pick } }, "Pick")),
+    h("button", { class: "main pick", on: { click: () => pick(true) } }, "Pick")),
   h("details", { open: !pool }, h("summary", {}, pool ? "or choose among sentences of your own" : "The server has no --pool FILE: give sentences of your own"), h("label", { class: "unseen", for: "texts" }, "Sentences of your own"), texts), message);
   if (app.described().text === false && app.about.kind !== "parser") {
     picking.querySelector("details").remove();
@@ -146,7 +149,7 @@ export function correctView(app) {
   }
   count().then(() => {
     watch();
-    if (pool) pick(); // afterwards: nothing redraws a sentence that somebody works on
+    if (pool) pick(false); // afterwards: nothing redraws a sentence that somebody works on
   });
   return h("article", {}, heading("Correct and learn again", kind.lead), picking, work, learning);
 }
@@ -155,7 +158,19 @@ function told(found) {
   if (found.state === "failed") return `The training failed: ${found.error}`;
   if (found.state === "stopped") return "The training was stopped.";
   if (found.state === "running") return `${counted(found.log?.length ?? 0, "pass", "passes")}, ${fixed(found.seconds ?? 0, 1)} s`;
-  return found.replaced ? "Done: the model was replaced." : "Done: the old model was kept.";
+  const how = found.continued ? ", trained on from its weights" : "";
+  return found.replaced ? `Done: the model was replaced${how}.` : "Done: the old model was kept.";
+}
+
+// The change of the score in words, and whether that could be chance.
+function difference(found) {
+  const change = found.after - found.before, written = `${change >= 0 ? "+" : "\u2212"}${fixed(100 * Math.abs(change), 2)} points`;
+  if (!found.difference_interval) return written;
+  return `${written}, ${found.within_noise ? "within noise" : "more than noise"}: ${found.difference_interval.map((end) => fixed(100 * end, 2)).join(" to ")}`;
+}
+
+function range(interval) {
+  return interval ? h("span", {}, `95%: ${percent(interval[0])} to ${percent(interval[1])}`) : null;
 }
 
 function keys(list) {
@@ -170,6 +185,11 @@ const KINDS = {
     editor: (app, sentence, columns, options) => new Annotation({ tokens: sentence.tokens, labels: sentence.labels, checked: options.was?.labels?.length === columns.length ? options.was.labels : null }, {
       ...options, labels: app.about.labels, ask: (allowed) => app.view("marginals", { ...(app.about.columns === null ? { items: columns } : { rows: columns }), allowed, lenient: true }),
     }),
+  },
+  spans: {
+    keys: SPAN_KEYS, measures: [["confidence", "least confidence"], ["margin", "smallest margin"], ["entropy", "largest entropy"]],
+    lead: "The sentences that the model is least sure of, and that are not like each other. Select words and press the key of a type; a saved sentence is right as a whole, and on the disk at once.", save: "Save",
+    editor: (app, sentence, columns, options) => new SpanEditor(sentence, { ...options, types: app.about.types }),
   },
   parser: {
     keys: TREE_KEYS, measures: [["margin", "smallest margin"]],

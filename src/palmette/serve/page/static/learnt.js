@@ -2,6 +2,7 @@
 
 import { h, replace, heading, problem, section, debounced, latest } from "./dom.js";
 import { fixed, percent, signed, whole, counted } from "./format.js";
+import { inWords } from "./names.js";
 import { heatMap } from "./heat.js";
 import { lineChart, weightBars } from "./chart.js";
 
@@ -24,7 +25,7 @@ export function learntView(app) {
 }
 
 function about(found) {
-  const told = [`learner: ${found.learner}`];
+  const told = found.components ? [`components: ${found.components.join(", ")}`] : [`learner: ${found.learner}`];
   if (found.labels) told.push(counted(found.labels.length, "label"));
   if (found.attributes) told.push(`${whole(found.attributes)} attributes`);
   if (found.weights) told.push(`${whole(found.weights)} weights that are not zero`);
@@ -84,7 +85,7 @@ function drawFound(cards, result, draw) {
   if (!result.attributes.length) return replace(cards, h("p", { class: "empty" }, "No attribute of the model has this text."));
   const most = Math.max(...result.attributes.flatMap((one) => one.weights.map((row) => Math.abs(row.weight))), 1e-9);
   return replace(cards, h("p", { class: "note found" }, `${counted(result.matches, "attribute")}${result.matches > result.attributes.length ? `; the ${result.attributes.length} strongest` : ""}`),
-    result.attributes.map((one) => h("section", { class: "weight-card" }, h("h3", { title: one.attribute }, one.name), one.weights.length ? weightBars(one.weights.slice(0, 6), most) : h("p", { class: "note" }, "all its weights are zero"))));
+    result.attributes.map((one) => h("section", { class: "weight-card" }, h("h3", { title: inWords(one.name) ?? one.attribute }, one.name), one.weights.length ? weightBars(one.weights.slice(0, 6), most) : h("p", { class: "note" }, "all its weights are zero"))));
 }
 
 function transitions(found) {

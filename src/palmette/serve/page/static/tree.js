@@ -8,7 +8,7 @@ import { waterfall } from "./bars.js";
 const NAMES = { start: "start", shift: "shift", left: "left arc", right: "right arc" };
 
 export function treeView(app) {
-  const state = { step: 0, playing: 0, beam: "", rival: 0 };
+  const state = { step: 0, playing: 0, beam: "", rival: 0, word: app.takePlace().word };
   const body = h("div", {});
   const stop = () => {
     clearInterval(state.playing);
@@ -18,6 +18,7 @@ export function treeView(app) {
     [state.found, state.step, state.rival] = [found, found.film.length - 1, 0];
     found.height = Math.max(0, ...levels(found.heads).values()); // so that pictures of the film do not jump
     draw();
+    if (state.word !== undefined) queueMicrotask(() => (whyArc(state.word), (state.word = undefined)));
   }, (error) => replace(body, problem(error)));
   const load = () => {
     stop();

@@ -7,7 +7,7 @@ import { waterfall } from "./bars.js";
 const SHOWN = 14;
 
 export function whyView(app) {
-  const state = { token: null, label: null, all: false };
+  const state = { token: app.takePlace().token ?? null, label: null, all: false };
   const body = h("div", {}), words = h("div", { class: "why-words" });
 
   const ask = latest(
