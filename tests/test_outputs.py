@@ -24,6 +24,7 @@ NO_FILES = {
     "text", "ray", "constraints", "label-history", "encoding", "separator", "columns", "label", "tag-names",
     "output-encoding", "bias", "known", "to", "scheme", "learners", "try", "skip", "host", "token", "allow-host",
     "components", "sentences", "what", "ignore", "positive", "views", "latent", "init-range", "length",
+    "name", "licence", "version",
 }  # fmt: skip
 PATHS = {"input", "output", "model", "folder"}
 
@@ -128,7 +129,7 @@ def test_an_output_that_is_an_input_is_refused(
         ("page chunk.palm -o chunk.palm", "chunk.palm"),
         ("convert train.txt -o train.txt --to iobes", "train.txt"),
         ("demo --data vowels", "vowels.txt"),
-        ("demo", "pos.palm"),
+        ("demo -o .", "pos.palm"),
         ("synth -o a.txt --dev a.txt", "a.txt"),
         ("lm train train.txt -o text.arpa", "text.arpa"),
     ],
