@@ -23,6 +23,7 @@ NO_FILES = {
     "text", "ray", "constraints", "label-history", "encoding", "separator", "columns", "label", "tag-names",
     "output-encoding", "bias", "known", "to", "scheme", "learners", "try", "skip", "host", "token", "allow-host",
     "components", "sentences", "what", "ignore", "positive", "views", "latent", "init-range", "length",
+    "licence", "version",
 }  # fmt: skip
 PATHS = {"input", "output", "model", "folder"}
 
@@ -63,6 +64,8 @@ def cli(demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypa
 def test_every_text_is_declared_as_a_file_or_known_to_be_none(name: str) -> None:
     for option in options_of(name):
         number = (int in option.kinds() or float in option.kinds()) and str not in option.kinds()
+        if (name, option.flag_name) == ("pipeline package", "name"):  # elsewhere `name` may be a file
+            continue
         if option.is_switch or number or option.choices is not None or option.variants is not None:
             continue
         assert (option.path in PATHS) != (option.flag_name in NO_FILES), option.flag_name
@@ -127,7 +130,7 @@ def test_an_output_that_is_an_input_is_refused(
         ("page chunk.palm -o chunk.palm", "chunk.palm"),
         ("convert train.txt -o train.txt --to iobes", "train.txt"),
         ("demo --data vowels", "vowels.txt"),
-        ("demo", "pos.palm"),
+        ("demo -o .", "pos.palm"),
         ("synth -o a.txt --dev a.txt", "a.txt"),
         ("lm train train.txt -o text.arpa", "text.arpa"),
     ],
