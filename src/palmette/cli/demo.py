@@ -93,7 +93,6 @@ def _show_english(console: Console) -> None:
     """The sentences of TEXT with entities and tags, and a tree, if the English model is installed."""
     from palmette.data.formats.conllu_light import tree_of
     from palmette.lazy import loaded
-    from palmette.parsing.drawing import draw_tree
     from palmette.reports.sentence import draw_chunks
 
     if ENGLISH not in loaded("models:installed")():
@@ -105,7 +104,7 @@ def _show_english(console: Console) -> None:
     for sentence in document.sentences:
         words = sentence.words
         console.print(draw_chunks([[word.form, word.upos] for word in words], [labels[word.index] for word in words]))
-    console.print(draw_tree(tree_of(document.treebank, DRAWN)))
+    console.print(loaded("parsing.drawing:draw_tree")(tree_of(document.treebank, DRAWN)))
 
 
 def _compile_first() -> None:
