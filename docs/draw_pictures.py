@@ -41,7 +41,7 @@ def _trellis(most: int) -> Callable[[dict[str, Any]], str]:
 
 
 PICTURES = {
-    "tagged": Picture(models.tagged, tables.tagged_svg),
+    "english": Picture(trees.english, trees.english_svg),
     "trellis": Picture(models.tagged_trellis, _trellis(7)),
     "chunk_trellis": Picture(models.chunk_trellis, _trellis(6)),
     "averaged": Picture(curves.averaged, _chart),

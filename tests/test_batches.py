@@ -27,8 +27,6 @@ from palmette import (
 )
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.kernels.core.compile import prepared
-from palmette.kernels.core.team import Team
 from palmette.options import ChainSettings, Learner, automatic_batch_size
 from palmette.options.training import BATCHES
 from palmette.structures import with_state
@@ -192,7 +190,8 @@ def test_a_team_on_busy_cores_works_alone_for_a_while(monkeypatch: pytest.Monkey
     options = {"batch_size": 4, "passes": 8, "learner": "perceptron"}
     expected = Tagger("chunk", **options).fit(X, y, threads=1).model_
     used: list[int] = []
-    monkeypatch.setattr(team, "prepared", lambda kernel, *given: used.append(_size(given)) or prepared(kernel, *given))
+    guarded = team._guarded
+    monkeypatch.setattr(team, "_guarded", lambda member, call: used.append(member.size) or guarded(member, call))
     monkeypatch.setattr(team, "LEAST", 0.0)
     monkeypatch.setattr(team, "ALONE", 2)
     monkeypatch.setattr(team.time, "process_time", lambda: 0.0)  # as if no core were there
@@ -216,10 +215,6 @@ def test_how_long_a_team_works_alone() -> None:
     assert threads._alone == 0
     threads._look(0.1, 0.1)
     assert threads._alone == 8
-
-
-def _size(given: tuple) -> int:
-    return next(one.size for one in given if isinstance(one, Team))
 
 
 def test_a_training_on_threads_goes_on_exactly() -> None:

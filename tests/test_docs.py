@@ -111,7 +111,7 @@ def test_all_commands_beside_those_of_other_tools_run() -> None:
 
 def test_no_page_installs_from_an_index_that_does_not_have_the_package() -> None:
     found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    wrong = [page.name for page in found if re.search(r"pip install[^\n`]* '?palmette(?!-)", page.read_text("utf-8"))]
+    wrong = [page.name for page in found if re.search(r"pip install[^\n`&]* '?palmette(?!-)", page.read_text("utf-8"))]
     assert not wrong, f"{wrong}: write `pip install .`, with extras '.[extra]'"
 
 

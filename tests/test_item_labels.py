@@ -78,7 +78,7 @@ def test_allowed_labels_are_numbers_or_names() -> None:
     answer = numbers(expected.predict(TEST, allowed=by_name))
     assert tagger.predict(TEST, allowed=by_number) == tagger.predict(TEST, allowed=by_name) == answer
     with pytest.raises(DataError, match=re.escape("allowed[0][0] is 99: labels are the numbers from 0 to")):
-        tagger.predict([["a"]], allowed=[[99]])
+        tagger.predict([[("a", "b")]], allowed=[[99]])
 
 
 @few(1)

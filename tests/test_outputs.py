@@ -161,8 +161,9 @@ def test_empty_files_are_replaced_and_models_updated(cli: Cli) -> None:
     cli.write("empty", "")
     cli.fine("compact chunk.palm -o empty")
     cli.fine("calibrate chunk.palm dev.txt -o chunk.palm")
-    cli.fine("lm train train.txt -o text.arpa")
-    cli.fine("lm train train.txt -o text.arpa")
+    cli.write("words.txt", "a b c\nb c a\n" * 9)
+    cli.fine("lm train words.txt -o text.arpa")
+    cli.fine("lm train words.txt -o text.arpa")
 
 
 # --- Python -------------------------------------------------------------------------------------------------

@@ -106,5 +106,5 @@ def test_svg_has_every_word_arc_and_mark() -> None:
 
 
 def test_the_tree_of_a_sentence() -> None:
-    words = [{"form": f, "upos": t, "head": h, "deprel": r} for f, t, h, r in zip(*SEA, strict=True)]
+    words = [{"form": f, "upos": t, "head": h, "deprel": r} for f, t, h, r in zip(*SEA[:4], strict=True)]
     assert tree_of(treebank_from_sentences([["x"], words]), 1) == SEA

@@ -19,7 +19,6 @@ from palmette import (
     load_demo,
 )
 from palmette.data.items import corpus_from_items
-from palmette.data.labels.schemes import spans
 from palmette.evaluation.rivals import SystemLabels, SystemOutputs, compare, label_rivals
 from palmette.evaluation.significance import Interval
 from palmette.lab import synth
@@ -35,16 +34,6 @@ def tagged_trellis() -> dict[str, Any]:
     """Parts of speech of an ambiguous sentence."""
     tagger = Tagger("pos").fit(*tagging_data("train"), dev=tagging_data("dev"))
     return tagger.trellis(["Time", "flies", "like", "an", "arrow", "."]).as_dict()
-
-
-def tagged() -> dict[str, Any]:
-    """A sentence with its parts of speech and chunks, by the two taggers of `palmette demo`."""
-    words = ["We", "will", "meet", "at", "the", "station", "on", "Monday", "."]
-    tags = Tagger("pos").fit(*tagging_data("train"), dev=tagging_data("dev")).predict([words])[0]
-    chunker = Tagger("chunk").fit(*load_demo("train"), dev=load_demo("dev"))
-    labels = chunker.predict([list(zip(words, tags, strict=True))])[0]
-    found = [{"start": span.start, "end": span.end, "type": span.type} for span in spans(labels)]
-    return {"tokens": words, "tags": list(tags), "spans": found}
 
 
 def chunk_trellis() -> dict[str, Any]:

@@ -9,32 +9,6 @@ from studies.charts import Point, Sheet, text_width, ticks
 _EDGE = 16.0
 
 
-def tagged_svg(record: dict[str, Any]) -> str:
-    """Words in boxes of their spans, with the types above and parts of speech below."""
-    sheet, tokens = Sheet(), record["tokens"]
-    wide = [
-        max(text_width(word), text_width(tag, "note")) + 16 for word, tag in zip(tokens, record["tags"], strict=True)
-    ]
-    inside = {k for span in record["spans"] for k in range(span["start"] + 1, span["end"])}
-    x, starts = _EDGE, []
-    for k, w in enumerate(wide):
-        x += 0 if k in inside or k == 0 else 10
-        starts.append(x)
-        x += w
-    types = sorted({span["type"] for span in record["spans"]})
-    colours = dict(zip(types, ("blue", "teal", "orange", "pink", "amber"), strict=False))
-    for span in record["spans"]:
-        colour = colours.get(span["type"], "grey")
-        left, right = starts[span["start"]], starts[span["end"] - 1] + wide[span["end"] - 1]
-        sheet.box((left, 36), (right - left, 32), f"{colour}-area", rx=6)
-        sheet.box((left, 36), (right - left, 32), f"{colour}-line", rx=6)
-        sheet.text(((left + right) / 2, 28), span["type"], f"strong middle {colour}")
-    for left, w, word, tag in zip(starts, wide, tokens, record["tags"], strict=True):
-        sheet.text((left + w / 2, 57), word, "middle")
-        sheet.text((left + w / 2, 86), tag, "note middle")
-    return sheet.svg(x + _EDGE, 102, " ".join(tokens))
-
-
 def nbest_svg(record: dict[str, Any]) -> str:
     """A row for each candidate; what differs from the first one is marked."""
     sheet, tokens, rows = Sheet(), record["tokens"], record["candidates"]

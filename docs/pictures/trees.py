@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from palmette import Hypergraph, Parser, load_trees
+from palmette import Hypergraph, Parser, load, load_trees
 from palmette.data.formats.conllu_light import DrawnTree, tree_of
 from palmette.parsing.drawing import svg_of
 
@@ -128,3 +128,14 @@ def _wrong(guess: DrawnTree, gold: DrawnTree) -> int:
 
 def parse_errors_svg(record: dict[str, Any]) -> str:
     return svg_of([(record["title"], DrawnTree(**record["guess"]), DrawnTree(**record["gold"]))])
+
+
+def english() -> dict[str, Any]:
+    """A sentence as the English model that ships with the package analyses it."""
+    document = load("en")("Marie Curie moved from Warsaw to Paris and won two Nobel Prizes.")
+    return tree_of(document.treebank, 0)._asdict()
+
+
+def english_svg(record: dict[str, Any]) -> str:
+    """The tree above the words, the entities around and below them."""
+    return svg_of([("", DrawnTree(**record), None)])

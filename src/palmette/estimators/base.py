@@ -71,6 +71,8 @@ class Estimator(Options):
     l2=1` is `learner=Crf(l2=1)`.
     """
 
+    documented = True
+
     def __init__(self, *given: Any, **named: Any) -> None:
         flat = {name: named.pop(name) for name in list(named) if name not in self.__options__ and self._is_flat(name)}
         strange = next((name for name in named if name in _OF_FIT and name not in self.__options__), None)
@@ -97,8 +99,6 @@ class Estimator(Options):
                 raise OptionError(twice, f"it is given twice: by itself, and in {name}={value!r}")
         for name, value in assemble(type(self), flat, outer).items():
             setattr(self, name, value)
-
-    documented = True
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags

@@ -13,7 +13,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from palmette.data import model_file
 from palmette.data.files import FilePath
 from palmette.errors import ModelError, UsageError
 from palmette.lazy import loaded
@@ -78,8 +77,11 @@ def load(name_or_path: FilePath, *, copy: bool = False) -> Any:
         raise UsageError(
             f"{os.fspath(name_or_path)!r} is neither a file nor an installed model; installed models: {names}"
         )
-    made = model_file.peek_kind(path).loads
+    from palmette.data.model_file import peek_kind
+
+    made = peek_kind(path).loads
     found = made.load(path, copy=True) if copy else made.load(path)
-    if getattr(getattr(found, "model_", None), "meta", {}).get("rows") is None:
+    meta = getattr(getattr(found, "model_", None), "meta", None)
+    if not isinstance(meta, dict) or meta.get("rows") is None:
         return found
     return loaded("classification.linear_classifier:LinearClassifier").load(path, copy=copy)

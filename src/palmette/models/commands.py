@@ -7,7 +7,6 @@ from typing import Any
 
 from palmette.cli.command import Command, JsonOptions, OutputOptions
 from palmette.cli.output import print_json
-from palmette.models import GROUP, installed
 from palmette.options.declare import option
 
 SHOWN = ("UPOS", "UFeats", "Lemmas", "LAS")
@@ -18,6 +17,8 @@ class Models(JsonOptions, Command):
     a model for every command: `palmette tag en "Time flies."`."""
 
     def run(self) -> None:
+        from palmette.models import installed
+
         cards = {name: model.card for name, model in installed().items()}
         if self.json:
             print_json(cards)
@@ -58,6 +59,7 @@ class PackageModel(OutputOptions, Command):
     output: str = option(default=".", short="o", metavar="FOLDER", path="folder", help="Where to write the wheel.")
 
     def run(self) -> None:
+        from palmette.models import GROUP
         from palmette.models.package import completed, read_card, write_package
 
         given = {} if self.card is None else read_card(self.card)

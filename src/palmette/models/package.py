@@ -58,9 +58,9 @@ def write_package(model: FilePath, card: Mapping[str, Any], folder: FilePath) ->
     """Write the wheel of a model with a complete card into a folder; returns its path."""
     name, version = card["name"], card["version"]
     if not _NAME.fullmatch(name):
-        raise UsageError(f"--name {name}: a name is of small letters, digits and _, such as de or de_news")
+        raise UsageError(f"the name {name!r}: a name is of small letters, digits and _, such as de or de_news")
     if not _VERSION.fullmatch(version):
-        raise UsageError(f"--version {version}: a version is of numbers with dots between them, such as 1.0")
+        raise UsageError(f"the version {version!r}: a version is of numbers with dots between them, such as 1.0")
     model_file.load(model, "pipeline")  # raises
     module = f"palmette_model_{name}"
     info = f"{module}-{version}.dist-info"

@@ -149,6 +149,11 @@ _STEP = 24  # between one track of arcs and the next
 _GAP = 22
 _EDGE = 24
 _CORNER = 7
+_ENTITIES = "\n".join(
+    f".palmette-tree .entity.{name} {{ {paint('fill', name)}; {paint('stroke', name)} }} "
+    f".palmette-tree .type.{name} {{ {paint('fill', name)} }}"
+    for name in ("blue", "orange", "teal", "pink", "amber")
+)
 # Every rule begins with the picture's own class: notebooks put the picture into their page, where others would see it.
 _STYLE = f"""
 {palette("palmette-tree")}
@@ -164,6 +169,9 @@ _STYLE = f"""
 .palmette-tree .wrong .arc {{ {paint("stroke", "orange")}; stroke-dasharray: 5 3 }}
 .palmette-tree .wrong .head, .palmette-tree .relation.wrong {{ {paint("fill", "orange")} }}
 .palmette-tree .missed .arc {{ {paint("stroke", "teal")}; stroke-width: 1.8px }}
+.palmette-tree .type {{ font-size: {_SMALL}px; font-weight: 600 }}
+.palmette-tree .entity {{ fill-opacity: 0.12; stroke-width: 1.2px }}
+{_ENTITIES}
 .palmette-tree .missed .head, .palmette-tree .relation.missed {{ {paint("fill", "teal")} }}
 """
 
@@ -204,9 +212,10 @@ def _sentence(title: str, tree: DrawnTree, gold: DrawnTree | None) -> tuple[str,
     below = _levels(gold, missed) if gold is not None else {}
     x, width = _across(tree, relations, gold if missed else None)
     top = (2 if title else 0.5) * _EDGE + _STEP * (rows + 0.5)
-    place = _Place(x, top, top + SIZE + _SMALL + 14, [_width(form, SIZE) for form in tree.forms])
+    bottom = top + SIZE + _SMALL + 14 + (_SMALL + 5 if tree.entities else 0)
+    place = _Place(x, top, bottom, [_width(form, SIZE) for form in tree.forms])
     made = [f'<text class="title" x="{_EDGE}" y="{_EDGE}">{text_of(title)}</text>\n'] if title else []
-    made.append(_words(tree, place))
+    made += [_entities(tree, place), _words(tree, place)]
     level = tracks(tree.heads) | {k + 1: rows for k, head in enumerate(tree.heads) if head == 0}
     kinds = {k + 1: "wrong" if bad else "right" for k, bad in enumerate(differs)}
     made.append(_curves(tree.heads, relations, level, kinds, place, -1))
@@ -259,6 +268,23 @@ def _words(tree: DrawnTree, place: _Place) -> str:
     for x, form, tag in zip(place.x, tree.forms, tree.tags, strict=True):
         made.append(f'<text class="word" x="{x:g}" y="{place.top + SIZE + 3:g}">{text_of(form)}</text>\n')
         made.append(f'<text class="tag" x="{x:g}" y="{place.top + SIZE + _SMALL + 7:g}">{text_of(tag)}</text>\n')
+    return "".join(made)
+
+
+def _entities(tree: DrawnTree, place: _Place) -> str:
+    """Boxes around the words of entities, with the types below the tags. Types have colours in order."""
+    colours = dict(
+        zip(sorted({kind for _, _, kind in tree.entities}), ("blue", "orange", "teal", "pink"), strict=False)
+    )
+    made = []
+    for first, end, kind in tree.entities:
+        left = place.x[first] - place.widths[first] / 2 - 4
+        right = place.x[end - 1] + place.widths[end - 1] / 2 + 4
+        colour = colours.get(kind, "amber")
+        size = f'width="{right - left:g}" height="{SIZE + 8:g}"'
+        made.append(f'<rect class="entity {colour}" x="{left:g}" y="{place.top:g}" {size} rx="5"/>\n')
+        at = f'x="{(left + right) / 2:g}" y="{place.top + SIZE + 2 * _SMALL + 11:g}"'
+        made.append(f'<text class="type {colour}" {at}>{text_of(kind)}</text>\n')
     return "".join(made)
 
 

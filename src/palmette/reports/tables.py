@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any
@@ -64,7 +65,8 @@ class OutputConsole(Console):
 def printed_text(report: Callable[[Console], None]) -> str:
     """What a report prints, as plain text for `print`: as wide as the terminal, or 100 columns."""
     text = io.StringIO()
-    report(OutputConsole(shutil.get_terminal_size((100, 24)).columns, file=text))
+    width = shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else 100
+    report(OutputConsole(width, file=text))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
-from itertools import starmap
 from typing import Any
 
 from palmette.errors import counted
@@ -50,8 +49,10 @@ class ThreadTeam:
             members = make_team(1)
         else:
             members = self.members
-        prepare = getattr(kernel, "prepare", None) or partial(partial, kernel)  # uncompiled ones have no own way
-        calls = list(zip(members, starmap(prepare, map(arguments, members)), strict=True))
+        prepare = getattr(kernel, "prepare", None) or partial(partial, kernel)  # of a kernel that is plain Python
+        calls = []
+        for member in members:
+            calls.append((member, prepare(*arguments(member))))
         begun, used = time.perf_counter(), time.process_time()
         others = [self._pool.submit(_guarded, *call) for call in calls[1:]] if len(calls) > 1 else []
         try:

@@ -164,6 +164,7 @@ class DrawnTree(NamedTuple):
     tags: Sequence[str]
     heads: Sequence[int]  # counted from 1; 0: the root
     relations: Sequence[str]
+    entities: Sequence[tuple[int, int, str]] = ()  # first word and the one after the last, from 0, and the type
 
 
 def tree_of(bank: Any, s: int, tags: str = "upos") -> DrawnTree:
@@ -171,7 +172,18 @@ def tree_of(bank: Any, s: int, tags: str = "upos") -> DrawnTree:
     lo, hi = int(bank.offset[s]), int(bank.offset[s + 1])
     tag_cells = bank.upos if isinstance(bank, LightTrees) else bank.column(tags)
     rows = [[column.types[k] for k in column.ids[lo:hi].tolist()] for column in (bank.forms, tag_cells, bank.relations)]
-    return DrawnTree(rows[0], rows[1], bank.heads[lo:hi].tolist(), rows[2])
+    return DrawnTree(rows[0], rows[1], bank.heads[lo:hi].tolist(), rows[2], _entities(bank, lo, hi))
+
+
+def _entities(bank: Any, lo: int, hi: int) -> tuple[tuple[int, int, str], ...]:
+    """The entities of the words from lo to hi, of a treebank that has any."""
+    found = getattr(bank, "entities", None)
+    if found is None:
+        return ()
+    from palmette.data.labels.schemes import spans
+
+    labels = [found.types[k] for k in found.ids[lo:hi].tolist()]
+    return tuple((span.start, span.end, span.type) for span in spans(labels))
 
 
 def read_trees(path: FilePath, spec: TextSpec = PLAIN) -> LightTrees:
