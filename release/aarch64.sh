@@ -34,7 +34,7 @@ emulated -m palmette doctor | head -3
 
 steps() { # steps COMMAND...: the same work here and there
     "$@" demo --data trees >/dev/null
-    "$@" demo >/dev/null
+    "$@" demo --corpus >/dev/null
     "$@" train train.txt -o tagger.palm --passes 2 --seed 1 -q
     "$@" tag tagger.palm test.txt -o tagged.txt -q
     [ -e ../crf.palm ] || "$@" train train.txt -o ../crf.palm --learner crf --iterations 5 -q # last bits of sums differ

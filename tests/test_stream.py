@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from palmette import FormatSpec
@@ -198,6 +198,7 @@ junk = st.one_of(
 @settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.parametrize("format", SAMPLES)
 @given(data=junk, block=st.integers(1, 40), has_label=st.sampled_from([None, False]))
+@example(data=b"ARROW1", block=1, has_label=None)
 def test_any_bytes(tmp_path: Path, format: str, data: bytes, block: int, has_label: bool | None) -> None:
     path = tmp_path / "data"
     path.write_bytes(data)

@@ -98,7 +98,7 @@ def is_utf8(encoding: str) -> bool:
 
 # Reading
 
-_LOOKED = 1 << 16  # bytes of a file by which its kind is known
+_LOOKED, _ENOUGH = 1 << 16, 16  # bytes of a file by which its kind is known: at most, and at least
 # What other files begin with, what they are, and what to do
 _NOT_TEXT = (
     (b"lCRF", "a model of CRFsuite", "give the file with the sentences here"),
@@ -125,13 +125,19 @@ def text_blocks(path: FilePath, spec: TextSpec = PLAIN, block: int = BLOCK) -> I
 
 
 def _checked_head(pieces: Iterable[bytes], file: str, utf8: bool) -> Iterator[bytes]:
-    """The pieces of a file; DataError if it begins as a file of another kind."""
-    for number, piece in enumerate(pieces):
-        if number == 0:
-            _check_is_text(piece, file)
-            if utf8 and b"\0" in piece[:_LOOKED] and not piece.startswith(_UTF16) and not _is_utf8(piece[:_LOOKED]):
-                raise DataError("is a binary file, not text", file=file, hint="is it the file that you mean?")
-        yield piece
+    """The pieces of a file; DataError if it begins as a file of another kind. Pieces may be of any size: the first ones
+    are joined until there is a line, or enough to tell."""
+    head, rest = b"", iter(pieces)
+    for piece in rest:
+        head += piece
+        if len(head) >= _ENOUGH or b"\n" in head:
+            break
+    if head:
+        _check_is_text(head, file)
+        if utf8 and b"\0" in head[:_LOOKED] and not head.startswith(_UTF16) and not _is_utf8(head[:_LOOKED]):
+            raise DataError("is a binary file, not text", file=file, hint="is it the file that you mean?")
+        yield head
+    yield from rest
 
 
 def _is_utf8(head: bytes) -> bool:
