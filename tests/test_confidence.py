@@ -147,7 +147,7 @@ def test_a_perceptron_has_probabilities_after_calibration_only() -> None:
     sentence = dev[0][:2]
     assert not tagger.calibrated_
     assert tagger.temperature_ == 1.0
-    for ask in (lambda: tagger.predict_proba(sentence), lambda: tagger.probability(*dev)):
+    for ask in (lambda: tagger.predict_proba(sentence), lambda: tagger.log_probability(*dev)):
         with pytest.raises(UsageError, match=r"not calibrated.*calibrate\(X, y\)"):
             ask()
     before = tagger.predict(dev[0])
@@ -161,7 +161,7 @@ def test_a_perceptron_has_probabilities_after_calibration_only() -> None:
     told = tagger.predict_confidence([*sentence, []])
     assert told[2] == {"tags": [], "confidence": 1.0, "token_confidence": [], "calibrated": True, "span_confidence": []}
     assert tagger.predict_marginals([[]]) == [[]]
-    own = tagger.probability(sentence, [row["tags"] for row in told[:2]])
+    own = np.exp(tagger.log_probability(sentence, [row["tags"] for row in told[:2]]))
     assert own == pytest.approx([row["confidence"] for row in told[:2]], rel=1e-5)
     logs = tagger.log_probability([[], *sentence], [[], *([None] * len(s) for s in sentence)])
     assert logs == pytest.approx([0.0] * 3, abs=1e-9)
@@ -172,9 +172,9 @@ def test_a_perceptron_has_probabilities_after_calibration_only() -> None:
 def test_a_crf_has_probabilities_as_it_comes() -> None:
     tagger = Tagger(template=None, learner=Crf(iterations=5), features="pos", order=0).fit(*chunk_task())
     assert tagger.calibrated_
-    assert 0 < tagger.probability([["a", "b"]], [["O", "B-X"]])[0] < 1
+    assert tagger.log_probability([["a", "b"]], [["O", "B-X"]])[0] < 0
     with pytest.raises(DataError, match="the model has no label 'Z'"):
-        tagger.probability([["a"]], [["Z"]])
+        tagger.log_probability([["a"]], [["Z"]])
     with pytest.raises(UsageError, match="is not trained yet"):
         Tagger("pos").predict_marginals([["a"]])
     with pytest.raises(DataError, match="no labelled sentence to calibrate on"):

@@ -71,7 +71,7 @@ class Estimator(Options):
     l2=1` is `learner=Crf(l2=1)`.
     """
 
-    documented = True
+    _documented = True
 
     def __init__(self, *given: Any, **named: Any) -> None:
         flat = {name: named.pop(name) for name in list(named) if name not in self.__options__ and self._is_flat(name)}

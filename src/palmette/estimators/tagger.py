@@ -364,13 +364,6 @@ class Tagger(TaggerOptions, Estimator):
         check_probabilities(self._fitted(), "log_probability")
         return self.log_confidence(X, y)
 
-    def probability(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
-        """P(labels | sentence), likewise."""
-        from palmette.structures.chain.posteriors import check_probabilities
-
-        check_probabilities(self._fitted(), "probability")
-        return np.exp(self.log_confidence(X, y)).tolist()
-
     def calibrate(self, X: Iterable[Any], y: Iterable[Any]) -> Calibration:
         """Fit the temperature on labelled sentences that were not trained on; what was found. Labels stay as they
         are, only confidences change."""

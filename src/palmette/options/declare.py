@@ -315,7 +315,7 @@ class Options:
     """Base of everything that declares options. Instances hold the values under the options' names."""
 
     __options__: ClassVar[dict[str, Option]] = {}
-    documented: ClassVar[bool] = False  # whether the docstring lists the options
+    _documented: ClassVar[bool] = False  # whether the docstring lists the options
     __signature__ = ConstructorSignature()
 
     def __init_subclass__(cls, **rest: Any) -> None:
@@ -328,7 +328,7 @@ class Options:
                 found[name] = value._replace(name=name, owner=cls)
                 setattr(cls, name, None if value.required else value.default)
         cls.__options__ = found
-        if cls.documented and isinstance(vars(cls).get("__doc__"), str):
+        if cls._documented and isinstance(vars(cls).get("__doc__"), str):
             cls.__doc__ = Documentation(str(cls.__doc__))  # type: ignore[assignment]
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -396,7 +396,7 @@ class Value(Options):
 
     kind: ClassVar[str] = ""  # its name among the variants
     parameter: ClassVar[str] = ""  # what estimators and functions call it: learner, search, states, spec
-    documented = True
+    _documented = True
     called: ClassVar[str] = ""  # the class that messages name, if that is another one with the same options
 
     def __init__(self, *given: Any, **named: Any) -> None:
