@@ -246,8 +246,12 @@ def _of_kind(verb: str, rest: list[str]) -> tuple[str, list[str]]:
 
 def _installed(word: str) -> str | None:
     """The file of this name, or that of the installed model of this name."""
-    if word.startswith("-") or os.path.isfile(word):
-        return None if word.startswith("-") else word
+    if word.startswith("-"):
+        return None
+    if os.path.isfile(word):
+        return word
+    if not word.isidentifier():  # as names of models are: `o.txt` does not wait for the list of models
+        return None
     from palmette.lazy import loaded
 
     found: str = loaded("models:path_of")(word)

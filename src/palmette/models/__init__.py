@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 import os
-from importlib.metadata import EntryPoint, entry_points
-from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from palmette.data.files import FilePath
 from palmette.errors import ModelError, UsageError
 from palmette.lazy import loaded
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 MODEL, CARD = "model.palm", "card.json"
 GROUP = "palmette_models"
+SHIPPED = Path(__file__).parent
 
 
 class InstalledModel(NamedTuple):
@@ -44,8 +46,9 @@ class InstalledModel(NamedTuple):
 
 def installed() -> dict[str, InstalledModel]:
     """The models by name, those of the package itself first."""
-    shipped = Path(str(files("palmette.models")))
-    found = {path.parent.name: path.parent for path in sorted(shipped.glob(f"*/{MODEL}"))}
+    from importlib.metadata import entry_points
+
+    found = {path.parent.name: path.parent for path in sorted(SHIPPED.glob(f"*/{MODEL}"))}
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         found.setdefault(entry.name, _folder(entry))
     return {name: InstalledModel(name, folder) for name, folder in found.items()}
@@ -64,6 +67,8 @@ def path_of(name: FilePath) -> FilePath:
     """The model file that an installed model of this name has; the name itself if it is a file, or no such model."""
     if not isinstance(name, str) or os.path.exists(name) or os.path.basename(name) != name or "." in name:
         return name
+    if (SHIPPED / name / MODEL).exists():  # first, and without a look at all packages
+        return str(SHIPPED / name / MODEL)
     found = installed().get(name)
     return name if found is None else found.path
 
