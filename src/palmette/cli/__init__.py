@@ -263,7 +263,13 @@ def _name_installed(command: Command) -> None:
     for each in type(command).__options__.values():
         value = getattr(command, each.name)
         if each.argument and each.path == "input" and isinstance(value, str) and not os.path.exists(value):
-            setattr(command, each.name, _installed(value) or value)
+            found = _installed(value)
+            if found is None and each.name == "model" and value.isidentifier():
+                from palmette.lazy import loaded
+
+                names = ", ".join(loaded("models:installed")()) or "none"
+                raise UsageError(f"{value!r} is neither a file nor an installed model; installed models: {names}")
+            setattr(command, each.name, found or value)
 
 
 def _spelling(kind: Kind, verb: str) -> str:

@@ -77,6 +77,8 @@ class Demo(ForceOptions, Command):
             _write_corpus(folder, self.force)
         console = OutputConsole(80)
         _show_english(console)
+        if folder != ".":
+            console.print(f"\n[dim]The commands below run in the folder that the demo makes: cd {folder}[/dim]")
         _compile_first()
         with as_file(files("palmette") / "datasets" / "files") as shipped:
             with nullcontext() if self.verbose else library_muted():
@@ -98,8 +100,8 @@ def _show_english(console: Console) -> None:
     if ENGLISH not in loaded("models:installed")():
         return
     console.print("[bold]1. A model that is ready: text to words, tags, entities, trees[/bold]")
-    _print_command(console, f'palmette tag {ENGLISH} "{TEXT.partition(". ")[0]}." --draw')
     document = loaded("models:load")(ENGLISH)(TEXT)
+    _print_command(console, f'palmette tag {ENGLISH} "{document.sentences[DRAWN].text}" --draw')
     labels = document.treebank.entities.cells()
     for sentence in document.sentences:
         words = sentence.words
@@ -198,7 +200,8 @@ def _show_learnt(console: Console, pos: Tagger, chunk: Tagger) -> None:
         rows = top_attributes(chunk.model_, label, 4)
         console.print(f"{label:6}" + "  ".join(f"{escape(r['name'])} [dim]{r['weight']:+.1f}[/dim]" for r in rows))
     words = ["Time", "flies", "like", "an", "arrow", "."]
-    console.print(f"\n[bold]6. Why these phrases?[/bold] [dim](palmette explain chunk.palm)[/dim] {' '.join(words)}")
+    console.print(f"\n[bold]6. Why these phrases?[/bold] {' '.join(words)}")
+    _print_command(console, 'palmette explain chunk.palm "Time flies like an arrow." --with pos=pos.palm')
     (tags,) = pos.predict([words])
     print_explanation(chunk.explain(list(zip(words, tags, strict=True))), WEIGHED, console)
 
