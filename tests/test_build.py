@@ -223,7 +223,7 @@ def few_objects(folder: Path, seed: str, jobs: str, *names: str) -> str:
     """Hashes of the objects of a few kernels, made from a copy of the sources in a fresh process."""
     package, files = sources.PACKAGE, sources.kernel_files()
     around = [kernels.with_name("__init__.py") for kernels in package.glob("*/kernels")]
-    for file in (*files, *around, package / "__init__.py", package / "errors.py"):
+    for file in (*files, *around, *(package / name for name in ("__init__.py", "errors.py", "lazy.py"))):
         copy = folder / file.relative_to(package.parent)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, copy)
