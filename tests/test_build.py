@@ -166,7 +166,7 @@ def test_releases_are_built_with_versions_in_the_range() -> None:
     for required in ranges:
         assert Version(pins[required.name]) in required.specifier, required.name
         assert len(required.specifier) > 0
-    assert "0.61.0" in next(r for r in ranges if r.name == "numba").specifier
+    assert "0.62.0" in next(r for r in ranges if r.name == "numba").specifier
 
 
 # --- processes ----------------------------------------------------------------------------------------------
