@@ -20,7 +20,8 @@ import pycrfsuite
 from bench.addresses import address_features, read_addresses
 from bench.measure import TEMPLATES, keep, median, process
 from bench.rival import attributes, read
-from palmette import Crf, FormatSpec, Tagger
+from palmette import Crf, Tagger
+from palmette.data import FormatSpec
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split

@@ -14,7 +14,8 @@ import pycrfsuite
 
 from bench import rival
 from bench.measure import TEMPLATES, keep
-from palmette import FormatSpec, Tagger
+from palmette import Tagger
+from palmette.data import FormatSpec
 from palmette.data.formats.registry import read_corpus
 from palmette.kernels.chain.forms import make_trellis
 from palmette.kernels.chain.viterbi import decode, decode_packed

@@ -19,11 +19,13 @@ import numpy as np
 
 from bench.addresses import address_features, read_addresses
 from bench.measure import RESULTS, keep
-from palmette import Arow, Crf, FormatSpec, Mira, PassiveAggressive, ProbPerc, Tagger, load_demo
+from palmette import Arow, Crf, Mira, PassiveAggressive, ProbPerc, Tagger
+from palmette.data import FormatSpec
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.formats.registry import read_corpus
 from palmette.data.items import corpus_from_items
 from palmette.data.subset import take
+from palmette.datasets import load_demo
 
 Settings = dict[str, Any]
 Cells = dict[str, dict[str, dict[str, float]]]  # task -> setting -> score, cpu

@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from bench.measure import TEMPLATES, alternating, keep, median
-from palmette import FormatSpec, Mira, PassiveAggressive, Perceptron, ProbPerc, Tagger
+from palmette import Mira, PassiveAggressive, Perceptron, ProbPerc, Tagger
+from palmette.data import FormatSpec
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.measure import keep, process
-from palmette import Parser, Treebank, read_treebank
+from palmette import Parser
+from palmette.data import Treebank, read_treebank
 
 BEAMS = (1, 2, 4, 8, 16)
 PASSES = {"rich": 10, "basic": 2}

@@ -18,7 +18,7 @@ from palmette import Crf, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import take
-from palmette.estimators.pick import Pool, uncertainties
+from palmette.estimators.picking import Pool, uncertainties
 
 HELD_OUT, EACH, ROUNDS, SEEDS = 1000, 200, 4, (1, 2, 3)
 WAYS: dict[str, tuple[str, float] | None] = {

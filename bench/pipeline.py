@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import keep, median
-from palmette import FormatSpec, Tagger
+from palmette import Tagger
+from palmette.data import FormatSpec
 from palmette.data.formats.registry import read_corpus
 
 TRAINED = 2000  # sentences

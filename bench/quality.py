@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import TEMPLATES, keep
-from palmette import FormatSpec, Tagger
+from palmette import Tagger
+from palmette.data import FormatSpec
 from palmette.data.formats.registry import read_corpus
 from palmette.evaluation.scores import LabelScores
 

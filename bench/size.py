@@ -17,7 +17,8 @@ import pycrfsuite
 
 from bench.measure import TEMPLATES, keep
 from bench.rival import attributes
-from palmette import Crf, FormatSpec, Tagger
+from palmette import Crf, Tagger
+from palmette.data import FormatSpec
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split

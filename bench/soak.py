@@ -30,7 +30,8 @@ from typing import Any
 from bench.http import Server, request_bytes
 from bench.measure import HERE, keep
 from bench.report import fill
-from palmette import Parser, Pipeline, Tagger, load_demo, load_trees
+from palmette import Parser, Pipeline, Tagger
+from palmette.datasets import load_demo, load_trees
 
 GROWTH = 0.10  # of the resident memory, and GRACE
 GRACE = 10.0  # megabytes

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import TEMPLATES, keep
-from palmette import Crf, FormatSpec, Tagger
+from palmette import Crf, Tagger
+from palmette.data import FormatSpec
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split

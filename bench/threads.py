@@ -22,7 +22,8 @@ from bench.balance import most_gain
 from bench.classify import real_and_made
 from bench.measure import RESULTS, keep
 from bench.phases import best_phases, show
-from palmette import Beam, Classifier, Crf, FormatSpec, Mira, Parser, Tagger
+from palmette import Beam, Classifier, Crf, Mira, Parser, Tagger
+from palmette.data import FormatSpec
 from palmette.data.corpus import Corpus
 from palmette.data.formats.conllu import read_treebank
 from palmette.data.formats.registry import read_corpus

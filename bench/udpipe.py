@@ -19,7 +19,8 @@ from typing import Any
 from bench import udpipe_rival
 from bench.measure import keep, load, process
 from bench.udpipe_page import OURS, RIVAL
-from palmette import Pipeline, read_treebank
+from palmette import Pipeline
+from palmette.data import read_treebank
 from palmette.pipeline.split_text import gold_split
 
 METRICS = ("Tokens", "Sentences", "Words", "UPOS", "XPOS", "UFeats", "AllTags", "Lemmas", "UAS", "LAS", "CLAS", "MLAS",

@@ -8,38 +8,32 @@ from typing import Any
 
 import palmette
 from palmette.estimators.base import Estimator
-from palmette.options.declare import Options, Value, own_text
+from palmette.options.declare import Options, own_text
 
 ABOUT = """# Python interface
 
-What `from palmette import ...` offers. Constructor parameters are in [options of the estimators](estimators.md) and
+What `from palmette import ...` offers, and below it the public names of other modules, such as
+`from palmette.data import read_treebank`. Constructor parameters are in [options of the estimators](estimators.md) and
 [learners, searches and states](learners.md); [Python data](../python_data.md) shows what sentences and labels may be.
 Programs for python-crfsuite and sklearn-crfsuite have [modules of their own](../crfsuite.md).
 """
-METRICS = "Scores: palmette.metrics"
-GROUPS = ("Estimators", "Learners, searches and states", "Data", "Functions", METRICS)
+SCORES = "Scores: palmette.metrics"
 
 
 def api_page() -> str:
     """The page, in Markdown."""
-    found: dict[str, list[str]] = {group: [] for group in GROUPS}
-    for name in palmette.__all__:
-        made = getattr(palmette, name)
-        if inspect.ismodule(made):
-            found[METRICS] += [_entry(one, getattr(made, one)) for one in made.__all__]
-        elif not name.startswith("_"):
-            found[_group(made)].append(_entry(name, made))
-    parts = [ABOUT, *(f"## {group}\n\n" + "\n".join(entries) for group, entries in found.items() if entries)]
+    parts = [ABOUT]
+    for group, names in palmette._groups().items():
+        if names == ["metrics"]:
+            entries = [_entry(one, getattr(palmette.metrics, one)) for one in palmette.metrics.__all__]
+            parts.append(f"## {SCORES}\n\n" + "\n".join(entries))
+        else:
+            parts.append(f"## {group}\n\n" + "\n".join(_entry(name, getattr(palmette, name)) for name in names))
+    for room, names in palmette._ROOMS.items():
+        module = getattr(palmette, room)
+        entries = [_entry(name, getattr(module, name)) for name in names]
+        parts.append(f"## palmette.{room}\n\n" + "\n".join(entries))
     return "\n".join(parts)
-
-
-def _group(made: Any) -> str:
-    if not inspect.isclass(made):
-        return "Functions"
-    if issubclass(made, Estimator):
-        return "Estimators"
-    home = made.__module__
-    return "Learners, searches and states" if issubclass(made, Value) and "options" in home else "Data"
 
 
 def _entry(name: str, made: Any) -> str:

@@ -10,7 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from palmette import Parser, Tagger, load_demo, load_trees
+from palmette import Parser, Tagger
+from palmette.datasets import load_demo, load_trees
 
 SENTENCE = [("Time", "NN"), ("flies", "VBZ"), ("like", "IN"), ("an", "DT"), ("arrow", "NN")]
 LEFT = ("tagger.show(test[3])", "tagger.show(sentence, nbest=3)", "tagger")

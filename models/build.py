@@ -19,7 +19,8 @@ import msgspec
 import numpy as np
 from recipes import RECIPES, Recipe
 
-from palmette import Pipeline, Treebank, __version__, read_treebank
+from palmette import Pipeline, __version__
+from palmette.data import Treebank, read_treebank
 from palmette.models import CARD, MODEL
 from palmette.models.card import NOTICE, README, card_text, notice_text
 from palmette.pipeline.model import PipelineModel, StoredComponent

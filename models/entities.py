@@ -21,7 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from palmette import Treebank, read_treebank
+from palmette.data import Treebank, read_treebank
 from palmette.data.convert import convert_labels
 from palmette.data.corpus import column_of_strings
 from palmette.data.treebank import treebank_from_sentences

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from palmette import Tagger, load_acronyms
+from palmette import Tagger
+from palmette.datasets import load_acronyms
 from studies.common import estimator_from
 
 FOLDS = 5

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import data_folder
-from palmette import FormatSpec, Tagger
+from palmette import Tagger
+from palmette.data import FormatSpec
 from palmette.data.formats.registry import read_corpus
 from palmette.features.templates import TemplateSet, parse
 from studies import bio_long

@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from palmette import FormatSpec, Tagger
+from palmette import Tagger
+from palmette.data import FormatSpec
 from palmette.data.formats.registry import read_corpus
 from studies.common import DOCS, Cell
 from studies.paired import kept

@@ -20,7 +20,8 @@ import msgspec
 
 from bench.measure import TEMPLATES, data_folder
 from bench.quality import np_file
-from palmette import FormatSpec, Tagger
+from palmette import Tagger
+from palmette.data import FormatSpec
 from palmette.data.convert import convert_labels
 from palmette.data.corpus import Corpus, column_of_strings
 from palmette.data.formats.registry import read_corpus

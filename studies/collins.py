@@ -19,7 +19,8 @@ from typing import Any
 
 from bench.measure import data_folder
 from bench.quality import np_file
-from palmette import FormatSpec, MaxEnt, Tagger
+from palmette import MaxEnt, Tagger
+from palmette.data import FormatSpec
 from palmette.data.formats.registry import read_corpus
 from studies.charts import Chart, Line, Panel
 from studies.common import HERE, Cell, Record, markdown, mean, numbered, run_study

@@ -26,8 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bench.quality import np_file
-from palmette import FormatSpec, LanguageModel, Tagger
+from palmette import LanguageModel, Tagger
 from palmette.classification.classifier import with_pos
+from palmette.data import FormatSpec
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.formats.registry import read_corpus
 from palmette.lab.sentences import Sentences, sentences_of

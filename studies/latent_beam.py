@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from bench.measure import data_folder
-from palmette import FormatSpec, Tagger
+from palmette import Tagger
+from palmette.data import FormatSpec
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import take

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from bench.measure import data_folder
 from bench.quality import np_file
-from palmette import FormatSpec, Tagger
+from palmette import Tagger
+from palmette.data import FormatSpec
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split

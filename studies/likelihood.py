@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.measure import data_folder
-from palmette import Dplvm, FormatSpec, Tagger
+from palmette import Dplvm, Tagger
+from palmette.data import FormatSpec
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.features.templates import parse

@@ -17,11 +17,13 @@ from typing import Any, NamedTuple
 
 from bench.measure import data_folder
 from bench.quality import np_file
-from palmette import FormatSpec, LinearClassifier, Tagger, load_vowels
+from palmette import LinearClassifier, Tagger
+from palmette.data import FormatSpec
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.labels.schemes import are_chunk_labels
 from palmette.data.subset import split
+from palmette.datasets import load_vowels
 from palmette.evaluation.significance import Tally, mcnemar_of, randomisation, span_tally, token_tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.features.templates import parse

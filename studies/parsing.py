@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from bench.measure import data_folder
-from palmette import FormatSpec, Parser, Tagger, Treebank, read_treebank
+from palmette import Parser, Tagger
+from palmette.data import FormatSpec, Treebank, read_treebank
 from palmette.data.corpus import column_of_types
 from palmette.data.formats.registry import read_corpus
 from palmette.parsing.retag import jackknife, retagged

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette import Treebank
+from palmette.data import Treebank
 from palmette.training import trainer
 from studies.common import Cell, Record, markdown, mean
 from studies.parsing_page import SMALL, SMALL_DEV, UNLABELLED, reached

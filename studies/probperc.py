@@ -21,7 +21,8 @@ import numpy as np
 
 from bench.measure import RESULTS, TEMPLATES, data_folder
 from bench.quality import np_file
-from palmette import FormatSpec, Tagger
+from palmette import Tagger
+from palmette.data import FormatSpec
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.labels.schemes import are_chunk_labels

@@ -41,7 +41,8 @@ def draw() -> None:
     import matplotlib.pyplot as plt
     from matplotlib.colors import ListedColormap
 
-    from palmette import Crf, LinearClassifier, load_vowels
+    from palmette import Crf, LinearClassifier
+    from palmette.datasets import load_vowels
 
     X, y = load_vowels("train")
     X_test, y_test = load_vowels("test")
@@ -72,7 +73,8 @@ def draw() -> None:
 
 
 def scales() -> None:
-    from palmette import Crf, LinearClassifier, load_vowels
+    from palmette import Crf, LinearClassifier
+    from palmette.datasets import load_vowels
 
     (X, y), (X_test, y_test) = ((np.array(rows), labels) for rows, labels in map(load_vowels, ("train", "test")))
     hertz, kilohertz = (X * 1000, X_test * 1000), (X, X_test)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from palmette import load_demo
+from palmette.datasets import load_demo
 
 
 def features(sentence: list[tuple[str, str]], k: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from palmette import Document, TextSpan
+from palmette.data import Document, TextSpan
 
 CHARACTERS = [
     *"ab.Z é漢\t\n'\"\\", "😀", "👩", "\u200d", "\u0301", "\u2028", "\r\n", "\r", "\u00a0", "n't ",

@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette import convert_labels
-from palmette.data import HYPHEN, allowed_transitions, reading, scheme_named
+from palmette.data import HYPHEN, allowed_transitions, convert_labels, reading, scheme_named
 
 Sentence = Sequence[Sequence[int]]  # the attributes of each token
 Tags = tuple[str, ...]

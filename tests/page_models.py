@@ -8,9 +8,9 @@ import tempfile
 from functools import cache
 from typing import Any
 
-from palmette import Beam, Classifier, Crf, Latent, Parser, Pipeline, Tagger, load_demo, load_grammaticality
+from palmette import Beam, Classifier, Crf, Latent, Parser, Pipeline, Tagger
 from palmette.data import parse_treebank
-from palmette.datasets import demo_text, example_files
+from palmette.datasets import demo_text, example_files, load_demo, load_grammaticality
 from palmette.serve.page.report import beside
 from palmette.serve.page.views import PageModel
 

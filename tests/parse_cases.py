@@ -14,8 +14,8 @@ from naive_parse import actions_of as naive_actions
 from naive_parse_training import Rule, Training, frequent
 from naive_trees import lifted, trees
 
-from palmette import Beam, Treebank
-from palmette.data import treebank_from_sentences
+from palmette import Beam
+from palmette.data import Treebank, treebank_from_sentences
 from palmette.options import LEARNERS
 from palmette.parsing import ParserLearning, ParserModel, TreeSettings, compile_templates, make_grammar
 from palmette.parsing.kernels.train import BAD, INFEASIBLE, UPDATES

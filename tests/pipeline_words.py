@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from palmette import Treebank
-from palmette.data import treebank_from_sentences
+from palmette.data import Treebank, treebank_from_sentences
 
 NOUNS = ["kalu", "mira", "tofu", "seno", "balo", "rika", "domi", "pelu", "gano", "wira"]
 VERBS = ["tam", "sik", "por", "lum", "ned", "vak", "hol", "rem"]

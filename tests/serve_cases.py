@@ -14,8 +14,8 @@ from typing import Any
 import pycrfsuite
 from starlette.testclient import TestClient
 
-from palmette import Classifier, Parser, Pipeline, Tagger, load_demo, load_trees
-from palmette.datasets import demo_text
+from palmette import Classifier, Parser, Pipeline, Tagger
+from palmette.datasets import demo_text, load_demo, load_trees
 from palmette.serve import Source, create_app
 
 PLAIN = {"content-type": "text/plain"}

@@ -10,7 +10,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 import palmette.connect.spacy  # noqa: F401  (registers the components where palmette is not installed)
-from palmette import Beam, Parser, Tagger, load_demo, load_trees
+from palmette import Beam, Parser, Tagger
+from palmette.datasets import load_demo, load_trees
 
 TEXTS = ["The function takes a list.", "", "  \n ", "It returns the  last element. \n", "Nobody reads it"]
 

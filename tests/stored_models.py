@@ -27,7 +27,8 @@ def _mixture(path: Path) -> None:
 
 
 def _classifier_checkpoint(path: Path) -> None:
-    from palmette import Classifier, load_grammaticality
+    from palmette import Classifier
+    from palmette.datasets import load_grammaticality
 
     X, y = load_grammaticality("test")
     Classifier(views="iob2,ioe1", types=1, passes=2).fit(X[:12], y[:12], checkpoint=True).save(path)

@@ -9,8 +9,9 @@ import pytest
 from cli_run import Cli
 from documents import TARGETS, label_studio_task, write_lines
 
-from palmette import Document, FormatSpec, Tagger, TextSpan, read_documents, write_documents
-from palmette.data import read_corpus, recognised, spans, stream_corpus
+from palmette import Tagger
+from palmette.connect import read_documents, write_documents
+from palmette.data import Document, FormatSpec, TextSpan, read_corpus, recognised, spans, stream_corpus
 
 TASKS = [
     {"text": "Anna Smith met Bob. They saw Berlin-Mitte 😀", "answer": "accept", "spans": [

@@ -13,8 +13,8 @@ from documents import TARGETS, documents, label_studio_task, write_lines
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palmette import Document, FormatSpec, TextSpan, read_documents, write_documents
-from palmette.data import read_corpus
+from palmette.connect import read_documents, write_documents
+from palmette.data import Document, FormatSpec, TextSpan, read_corpus
 from palmette.data.analysed import joined_pieces
 from palmette.errors import DataError, UsageError
 

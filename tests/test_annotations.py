@@ -10,9 +10,8 @@ from documents import documents
 from hypothesis import given
 from strategies import few
 
-from palmette import Document, TextSpan
 from palmette.connect.annotations.align import Alignment, aligned, corpus_of, documents_of
-from palmette.data import Corpus, Notes, parse_plain, parse_text, token_spans
+from palmette.data import Corpus, Document, Notes, TextSpan, parse_plain, parse_text, token_spans
 from palmette.data.analysed import ACCEPT, joined_pieces
 from palmette.data.formats.labelling import Labelling, labelling_of
 from palmette.data.formats.raw import character_spans

@@ -14,8 +14,7 @@ from naive_trees import trees
 from strategies import few
 from udtools.udeval import CONTENT_DEPRELS, evaluate, load_conllu
 
-from palmette import Treebank, read_treebank
-from palmette.data import treebank_bytes, treebank_from_sentences
+from palmette.data import Treebank, read_treebank, treebank_bytes, treebank_from_sentences
 from palmette.data.formats.conllu_light import read_trees
 from palmette.errors import DataError
 from palmette.evaluation import CompareOptions, compare, randomisation, score_trees, tree_rivals

@@ -12,19 +12,8 @@ from hypothesis import strategies as st
 from strategies import cases, few
 
 from bench.phases import phases
-from palmette import (
-    Arow,
-    Beam,
-    Crf,
-    Mira,
-    Parser,
-    PassiveAggressive,
-    Perceptron,
-    ProbPerc,
-    Tagger,
-    load_demo,
-    load_trees,
-)
+from palmette import Arow, Beam, Crf, Mira, Parser, PassiveAggressive, Perceptron, ProbPerc, Tagger
+from palmette.datasets import load_demo, load_trees
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.options import ChainSettings, Learner, automatic_batch_size

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from ray_driver import address, ray_driver
 
-from palmette import Tagger, load_demo
+from palmette import Tagger
 from palmette.cli import main
 from palmette.connect import bulk
 from palmette.connect.batches import TagBatches
 from palmette.connect.bulk import tag_files
+from palmette.datasets import load_demo
 from palmette.errors import DataError, UsageError
 
 WORDS, TAGS = load_demo("train")

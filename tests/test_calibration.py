@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 from strategies import few
 
-from palmette import Beam, Crf, Latent, LinearClassifier, Tagger, load_demo
+from palmette import Beam, Crf, Latent, LinearClassifier, Tagger
 from palmette.data import spans
+from palmette.datasets import load_demo
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.calibration import reliability, sentence_hits, span_hits
 from palmette.reports.reliability import print_reliability

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_classify import is_wellformed
 
-from palmette import FormatSpec, check
-from palmette.data import SCHEMES, Corpus, are_chunk_labels, column_of_strings
+from palmette.data import SCHEMES, Corpus, FormatSpec, are_chunk_labels, column_of_strings
 from palmette.datasets import demo_text
 from palmette.errors import DataError, UsageError
-from palmette.estimators.check import DOUBTFUL, doubtful_labels, label_doubts
+from palmette.estimators import check
+from palmette.estimators.data_check import DOUBTFUL, doubtful_labels, label_doubts
 from palmette.evaluation import Finding
 from palmette.evaluation.checks import LONG, bad_tags, folded, one_apart, problem_of
 from palmette.evaluation.findings import KINDS, DataView

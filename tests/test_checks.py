@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from cli_run import Cli, leave_demo
 
-from palmette import HMM, Classifier, FormatSpec, LinearClassifier, Parser, Tagger, load_demo, read_treebank
-from palmette.data import read_corpus
+from palmette import HMM, Classifier, LinearClassifier, Parser, Tagger
+from palmette.data import FormatSpec, read_corpus, read_treebank
 from palmette.data.sources import SENTENCES
-from palmette.datasets import demo_text
+from palmette.datasets import demo_text, load_demo
 from palmette.training.chain.settle import choose_templates
 from palmette.training.checks import warn_of_strange_corpus, warn_of_strange_trees
 

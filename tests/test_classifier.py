@@ -15,9 +15,10 @@ import pytest
 from classify_arrays import case, every_feature
 from naive_classify import Twin, dot, length
 
-from palmette import Classifier, Crf, Lclr, LclrVariant, PassiveAggressive, Tagger, load_demo
+from palmette import Classifier, Crf, Lclr, LclrVariant, PassiveAggressive, Tagger
 from palmette.classification.scores import area, binary_scores
 from palmette.data.model_file import load, save
+from palmette.datasets import load_demo
 from palmette.errors import DataError, ModelError, PalmetteError, UsageError
 
 

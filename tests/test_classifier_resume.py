@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from cli_run import Cli
 
-from palmette import Classifier, load_demo
+from palmette import Classifier
 from palmette.classification.inspection import inspect_classifier, print_classifier
 from palmette.classification.kernels.forms import Weights
+from palmette.datasets import load_demo
 from palmette.errors import UsageError
 from palmette.reports import OutputConsole
 

@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 from naive_classify import Twin, dot, is_wellformed, length, vote
 from strategies import few
 
-from palmette import convert_labels
 from palmette.classification.kernels import search as classify_search
 from palmette.classification.kernels.forms import (
     DECODED,
@@ -46,6 +45,7 @@ from palmette.classification.kernels.forms import (
 from palmette.classification.kernels.train import add_new, decide, train_latent
 from palmette.classification.model import chunk_view, new_store, no_rival, packed, snapshot, with_capacity
 from palmette.classification.options import COMBINE, combine_number
+from palmette.data import convert_labels
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.team import make_team
 from palmette.kernels.learning.rule import CAPPED, HARD, MIRA, PA, PERCEPTRON, PROBPERC, SOFT, Rule

@@ -34,7 +34,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo corpus with a part-of-speech tagger and a chunker."""
     folder = tmp_path_factory.mktemp("cli")
     leave_demo(folder)
-    from palmette import FormatSpec
+    from palmette.data import FormatSpec
 
     Tagger("chunk", passes=4).fit_file(folder / "train.txt").save(folder / "chunk.palm")
     pos = Tagger("pos", passes=4).fit_file(folder / "train.txt", spec=FormatSpec(label="1", columns=("0",)))

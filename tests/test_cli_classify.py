@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cli_run import Cli, leave_demo, leftovers
 
-from palmette import load_demo
 from palmette.classification.files import read_classified, stream_classified, two_classes
+from palmette.datasets import load_demo
 from palmette.errors import DataError, PalmetteError
 
 

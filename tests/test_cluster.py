@@ -16,11 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ray_driver import address, ray_driver
 
-from palmette import Crf, FormatSpec, Tagger, load_demo
+from palmette import Crf, Tagger
 from palmette.cli import main
-from palmette.data import read_corpus, recognise
+from palmette.data import FormatSpec, read_corpus, recognise
 from palmette.data.labels.schemes import recognise_pairs, seen_pairs
 from palmette.data.sources import Piece, divided, read_pieces
+from palmette.datasets import load_demo
 from palmette.errors import DataError, UsageError
 from palmette.reports.progress import WorkerBars, WorkerLines
 from palmette.training import WorkerProgress

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette import FormatSpec
-from palmette.data import Corpus, Writer, read_corpus
+from palmette.data import Corpus, FormatSpec, Writer, read_corpus
 from palmette.data.formats import columns
 from palmette.data.formats.columns import ColumnLayout, column_number, parse_columns
 from palmette.data.formats.conllu import parse_conllu

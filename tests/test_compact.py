@@ -15,8 +15,9 @@ from fitting import epochs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette import Beam, Crf, HiddenMarkov, Latent, Tagger, load_demo
+from palmette import Beam, Crf, Latent, Tagger
 from palmette.data import model_file
+from palmette.datasets import load_demo
 from palmette.errors import ModelError, UsageError
 from palmette.kernels.chain.forms import Active, Data, make_trellis, no_active
 from palmette.kernels.chain.viterbi import PackedRows, decode_packed
@@ -155,7 +156,7 @@ def test_what_a_compact_model_cannot_do(tmp_path: Path) -> None:
         tagger.compact(X)
     with pytest.raises(UsageError, match="most_loss"):
         tagger.compact(X, Y, most_loss=-1)
-    hmm = Tagger(learner=HiddenMarkov(smoothing=0.0)).fit([[w for w, _ in s] for s in X], Y)
+    hmm = Tagger(learner="hmm", smoothing=0.0).fit([[w for w, _ in s] for s in X], Y)
     with pytest.raises(UsageError, match="minus infinity"):
         hmm.compact()
 

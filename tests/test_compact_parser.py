@@ -19,8 +19,8 @@ from strategies import few
 from test_parser import SENTENCES, bank, quick
 from test_parser_memo import Sizes, sizes
 
-from palmette import Parser, Treebank
-from palmette.data import model_file
+from palmette import Parser
+from palmette.data import Treebank, model_file
 from palmette.errors import ModelError, UsageError
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.types import I64, U8

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from cli_run import Cli, last_cells, leave_demo, rows
 
-from palmette import FormatSpec, Tagger
+from palmette import Tagger
+from palmette.data import FormatSpec
 from palmette.errors import UsageError
 from palmette.evaluation import CompareOptions, SystemOutputs, compare, label_rivals
 from palmette.lab.ablation import parse_learners

@@ -13,9 +13,10 @@ from chain_arrays import tokens_of, weights_by_name
 from fitting import flat_tagger
 from naive_chain import Model, path_score
 
-from palmette import Crf, Tagger, load_demo
+from palmette import Crf, Tagger
 from palmette.data import Span, corpus_from_items, spans
 from palmette.data.model_file import load, save
+from palmette.datasets import load_demo
 from palmette.errors import DataError, ModelError, UsageError
 
 CHUNKS = ["O", "B-X", "I-X"]

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from cli_run import Cli, leave_demo, rows
 
-from palmette import Tagger, load_demo
+from palmette import Tagger
 from palmette.data import Confidence, ConfidenceOutput, stream_corpus
 from palmette.data.formats.labelling import SpanPosteriors, confidence_cells
+from palmette.datasets import load_demo
 from palmette.structures.chain import files as tagging
 
 

@@ -12,18 +12,10 @@ from documents import documents
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palmette import (
-    Conversion,
-    Document,
-    FormatSpec,
-    Tagger,
-    convert_file,
-    convert_labels,
-    read_documents,
-    write_documents,
-)
+from palmette import Tagger
 from palmette.cli import main
-from palmette.data import read_corpus
+from palmette.connect import read_documents, write_documents
+from palmette.data import Conversion, Document, FormatSpec, convert_file, convert_labels, read_corpus
 from palmette.errors import DataError, UsageError
 
 WORD = "\t_\t_\t{}\t_\t_\t_\t_\t_\t_"

@@ -7,9 +7,10 @@ import threading
 
 import pytest
 
-from palmette import Tagger, load_demo
+from palmette import Tagger
 from palmette.cli import main
 from palmette.data import map_in_order
+from palmette.datasets import load_demo
 from palmette.options import training
 from palmette.structures import ChainModel
 from palmette.structures.chain import files

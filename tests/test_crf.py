@@ -14,8 +14,9 @@ from chain_arrays import column_corpus, weights_by_name
 from fitting import flat_tagger
 from objectives import evaluated
 
-from palmette import Crf, Latent, Tagger, load_demo
+from palmette import Crf, Latent, Tagger
 from palmette.data import Corpus, column_of_types
+from palmette.datasets import load_demo
 from palmette.errors import DataError, UsageError
 from palmette.features import parse
 from palmette.lab import synth

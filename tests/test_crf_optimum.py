@@ -9,7 +9,8 @@ import pytest
 from chain_arrays import column_corpus
 from objectives import evaluated
 
-from palmette import Tagger, load_demo
+from palmette import Tagger
+from palmette.datasets import load_demo
 from palmette.features import parse
 from palmette.structures import allow_table
 from palmette.training import ChainObjective, minimise

@@ -17,8 +17,8 @@ import pytest
 import sklearn_crfsuite
 from crf_items import TEST, TRAIN, features, lists
 
-from palmette import load_demo
 from palmette.crfsuite import CRF, metrics, scorers
+from palmette.datasets import load_demo
 from palmette.errors import DataError, UsageError
 
 ALGORITHMS: dict[str, dict[str, Any]] = {

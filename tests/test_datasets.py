@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from fitting import same_bits
 
-from palmette import Tagger, load_demo
+from palmette import Tagger
 from palmette.connect.datasets import Predictor, fit_dataset, predict_dataset, read_dataset, score_dataset
+from palmette.datasets import load_demo
 from palmette.errors import DataError, UsageError
 
 X, Y = load_demo("train")

@@ -20,11 +20,10 @@ from palmette import (
     Parser,
     Pipeline,
     Tagger,
-    load_demo,
-    load_trees,
 )
 from palmette.classification.options import LatentSettings
 from palmette.data.corpus import column_of_strings
+from palmette.datasets import load_demo, load_trees
 from palmette.features import parse
 from palmette.options import PARSER_LEARNERS, TAGGER_LEARNERS, ChainSettings, Options, Value, declare, option
 from palmette.options.learners import CLASSIFIER_LEARNERS, ROW_LEARNERS

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette import Beam, Crf, LabelHistory, Latent, Mira, Perceptron, Tagger, load_demo
+from palmette import Beam, Crf, LabelHistory, Latent, Mira, Perceptron, Tagger
 from palmette.cli import main
 from palmette.data import corpus_from_items
 from palmette.data.subset import held_out
+from palmette.datasets import load_demo
 from palmette.options.learners import HELD_OUT, LEAST_SENTENCES, MOST_LABELS, Auto, n_held_out
 from palmette.structures import attribute_words
 from palmette.training.chain.fit import n_to_hold_out

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_notations import naive_fields, naive_runs
 
-from palmette import Classifier, Mira, Tagger, load_demo
+from palmette import Classifier, Mira, Tagger
+from palmette.datasets import load_demo
 from palmette.errors import UsageError
 from palmette.evaluation import ChunkTables, LabelScores, score, seqeval_text, span_counts, strict_span_counts
 

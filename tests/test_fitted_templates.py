@@ -17,8 +17,8 @@ from naive_parse import atoms_of
 from parse_cases import Bank, banks
 from strategies import few
 
-from palmette import Beam, Parser, Treebank, read_treebank
-from palmette.data import treebank_from_sentences
+from palmette import Beam, Parser
+from palmette.data import Treebank, read_treebank, treebank_from_sentences
 from palmette.parsing.fitted_templates import (
     BACKING_OFF,
     bits,

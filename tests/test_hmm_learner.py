@@ -12,7 +12,8 @@ import pytest
 from cli_run import Cli
 from fitting import flat_tagger
 
-from palmette import HMM, HiddenMarkov, Tagger, load_demo
+from palmette import HMM, Tagger
+from palmette.datasets import load_demo
 from palmette.errors import DataError, TemplateError, UsageError
 from palmette.features import parse
 from palmette.structures import corpus_of
@@ -47,9 +48,9 @@ def test_it_is_the_model_that_was_counted(order: int, options: dict[str, Any], t
 
 def test_a_loaded_one_can_be_fitted_again(tmp_path: Path) -> None:
     words, tags = words_and_tags("train")
-    Tagger(learner=HiddenMarkov(rare=2), order=2).fit(words, tags).save(tmp_path / "m.palm")
+    Tagger(learner="hmm", rare=2, order=2).fit(words, tags).save(tmp_path / "m.palm")
     again = Tagger.load(tmp_path / "m.palm")
-    assert repr(again) == "Tagger(learner=HiddenMarkov(rare=2), order=2)"
+    assert repr(again) == "Tagger(order=2, learner='hmm', rare=2)"
     before = again.predict(words[:20])
     assert again.fit(words, tags).predict(words[:20]) == before
 
@@ -80,7 +81,7 @@ def test_what_the_scheme_forbids_never_comes_out(logged: list[str]) -> None:
 
 def test_development_data_and_bias(logged: list[str]) -> None:
     X, y = columns("train")
-    tagger = Tagger(learner=HiddenMarkov(dictionary=2), tune_bias=True).fit(X, y, dev=columns("dev"))
+    tagger = Tagger(learner="hmm", dictionary=2, tune_bias=True).fit(X, y, dev=columns("dev"))
     (line,) = tagger.training_log_
     assert 0.5 < line["dev"] < line["train_accuracy"] < 1
     (told,) = [message for message in logged if message.startswith("bias O=")]

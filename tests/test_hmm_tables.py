@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from cli_run import Cli
 
-from palmette import HMM, Tagger, load_demo
+from palmette import HMM, Tagger
+from palmette.datasets import load_demo
 from palmette.errors import DataError
 
 

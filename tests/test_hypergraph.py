@@ -15,8 +15,8 @@ from naive_chain import Model, Sentence, summed, token_parts
 from naive_kbest import best_paths
 from strategies import cases, few
 
-from palmette import Hypergraph
 from palmette.errors import UsageError
+from palmette.parsing import Hypergraph
 from palmette.parsing.hypergraph import Derivation, Edge, Vertex
 
 

@@ -19,9 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
 
-from palmette import Crf, FormatSpec, Latent, Tagger
+from palmette import Crf, Latent, Tagger
 from palmette.connect.crfsuite_models import crfsuite_bytes, string_hashes
-from palmette.data import bytes_of, read_corpus
+from palmette.data import FormatSpec, bytes_of, read_corpus
 from palmette.errors import UsageError
 from palmette.features import parse
 from palmette.structures import confidence_of

@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
 
-from palmette import Tagger, load_demo
+from palmette import Tagger
 from palmette.data import LabelNumbers, corpus_from_items, label_numbers
+from palmette.datasets import load_demo
 from palmette.errors import DataError, ModelError, UsageError
 
 X, Y = load_demo("train")

@@ -13,23 +13,11 @@ import pytest
 from cli_run import Cli, leave_demo
 from fitting import same_bits
 
-from palmette import (
-    Classifier,
-    Crf,
-    Dplvm,
-    Latent,
-    LinearClassifier,
-    MaxEnt,
-    Parser,
-    Tagger,
-    jackknife,
-    load_demo,
-    load_grammaticality,
-    load_trees,
-    load_vowels,
-)
+from palmette import Classifier, Crf, Dplvm, Latent, LinearClassifier, MaxEnt, Parser, Tagger
+from palmette.datasets import load_demo, load_grammaticality, load_trees, load_vowels
 from palmette.errors import UsageError
 from palmette.options import OptionError
+from palmette.parsing import jackknife
 from palmette.parsing.retag import trained_tagger
 from palmette.training import minimise
 

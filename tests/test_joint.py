@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from naive_classify import together, vote
 from strategies import few
 
-from palmette import Classifier, load_grammaticality
+from palmette import Classifier
 from palmette.classification.kernels.forms import JOINT, Decoding, make_workspace
 from palmette.classification.kernels.train import decide
 from palmette.data import model_file
+from palmette.datasets import load_grammaticality
 from palmette.errors import UsageError
 
 Decided = tuple[np.ndarray, list[list[tuple[str, ...]]]]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import few
 from test_classify_kernels import cases, twin_of
 
-from palmette import Arow, Classifier, Perceptron, load_grammaticality
+from palmette import Arow, Classifier, Perceptron
 from palmette.classification.kernels.forms import (
     DECODED,
     SQUARED_LOSS,
@@ -33,6 +33,7 @@ from palmette.classification.kernels.forms import (
 from palmette.classification.kernels.train import add_new, decide, train_latent
 from palmette.classification.model import ClassifierModel, new_store, no_rival, rival, snapshot, with_capacity
 from palmette.classification.options import combine_number
+from palmette.datasets import load_grammaticality
 from palmette.errors import DataError, UsageError
 from palmette.kernels.learning.rule import CAPPED, HARD, PA, PROBPERC, Rule
 from palmette.training import ThreadTeam

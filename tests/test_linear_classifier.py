@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
 
-from palmette import Crf, LinearClassifier, Perceptron, Tagger, load_acronyms, load_vowels
+from palmette import Crf, LinearClassifier, Perceptron, Tagger
 from palmette.data import model_file
-from palmette.datasets import example_files
+from palmette.datasets import example_files, load_acronyms, load_vowels
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.training import shuffled
 

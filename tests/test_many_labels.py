@@ -15,7 +15,8 @@ from many_labels import supertags
 from naive_chain import Feature
 from strategies import cases, few
 
-from palmette import Tagger, load_demo
+from palmette import Tagger
+from palmette.datasets import load_demo
 from palmette.structures import ChainModel, as_lists, fixed, growing, is_list, items_of
 from palmette.structures.chain import lists, serialise
 from palmette.structures.chain.lists import as_rows, entries, from_entries, without_zeros

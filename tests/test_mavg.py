@@ -29,7 +29,8 @@ from naive_latent import (
 )
 from strategies import few
 
-from palmette import Latent, Tagger, load_demo
+from palmette import Latent, Tagger
+from palmette.datasets import load_demo
 from palmette.errors import UsageError
 from palmette.features import parse
 from palmette.kernels.chain.forms import Chain, Data

@@ -19,7 +19,8 @@ from naive_local import all_probabilities, expected_less_gold, probability
 from objectives import by_feature, evaluated
 from strategies import cases, few
 
-from palmette import LabelHistory, Latent, MaxEnt, Tagger, load_demo
+from palmette import LabelHistory, Latent, MaxEnt, Tagger
+from palmette.datasets import load_demo
 from palmette.errors import DataError, UsageError
 from palmette.features import parse
 from palmette.kernels.chain.exact import decode_exact, make_exact_workspace

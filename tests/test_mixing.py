@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from naive_mixing import Twin, dense
 from strategies import few
 
-from palmette import Tagger, load_demo
+from palmette import Tagger
 from palmette.data import corpus_from_items
+from palmette.datasets import load_demo
 from palmette.errors import UsageError
 from palmette.features import parse
 from palmette.options import ChainOptions, ChainSettings, OptionError, assemble

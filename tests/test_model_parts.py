@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from palmette import Parser, Tagger, load_demo, load_trees
+from palmette import Parser, Tagger
 from palmette.data import model_file
+from palmette.datasets import load_demo, load_trees
 from palmette.errors import ModelError
 from palmette.parsing import serialise as tree
 from palmette.structures.chain import serialise as chain

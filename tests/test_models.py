@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import palmette
-from palmette import Pipeline, load_trees
+from palmette import Pipeline
 from palmette.cli import main
+from palmette.datasets import load_trees
 from palmette.errors import UsageError
 from palmette.models import installed, path_of
 from palmette.models.card import card_text, notice_text

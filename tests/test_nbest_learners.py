@@ -12,7 +12,7 @@ from chain_arrays import column_corpus, weights_by_name
 from cli_run import Cli, last_cells, leave_demo
 from fitting import TEMPLATES, fit, flat_tagger, noisy, same_bits
 
-from palmette import load_demo
+from palmette.datasets import load_demo
 from palmette.errors import UsageError
 from palmette.structures import load_chain
 

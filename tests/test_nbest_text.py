@@ -7,17 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette import FormatSpec
-from palmette.data import CheckedParser, Corpus, Labelling
+from palmette.data import Candidate, CheckedParser, Corpus, FormatSpec
 from palmette.data.analysed import LabelLists
 from palmette.data.formats.nbest import NBestWriter
 
 LABELS = ["B-NP", "O", "é", ""]
-EMPTY = Labelling([], 0.0)
+EMPTY = Candidate([], 0.0)
 N = 4  # length of a list
 
 
-def _blocks(rows: list[str], between: str, lists: list[list[Labelling]]) -> str:
+def _blocks(rows: list[str], between: str, lists: list[list[Candidate[list[str]]]]) -> str:
     made, done = "", 0
     for candidates in lists:
         own = rows[done : done + len(candidates[0].output)]
@@ -29,7 +28,7 @@ def _blocks(rows: list[str], between: str, lists: list[list[Labelling]]) -> str:
     return made
 
 
-def _side_by_side(rows: list[str], between: str, lists: list[list[Labelling]]) -> str:
+def _side_by_side(rows: list[str], between: str, lists: list[list[Candidate[list[str]]]]) -> str:
     made, done = "", 0
     for candidates in lists:
         made += "# score " + " ".join(f"{one.score:.6g}" for one in candidates) + "\n"

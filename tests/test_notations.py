@@ -12,8 +12,16 @@ from hypothesis import strategies as st
 from naive_classify import is_wellformed
 from test_schemes import NAMES, chunkings, recognised
 
-from palmette import convert_labels
-from palmette.data import Span, allowed_transitions, are_chunk_labels, from_spans, recognise, scheme_shown, spans
+from palmette.data import (
+    Span,
+    allowed_transitions,
+    are_chunk_labels,
+    convert_labels,
+    from_spans,
+    recognise,
+    scheme_shown,
+    spans,
+)
 from palmette.data.convert import convert_sentences
 from palmette.errors import UsageError
 

@@ -15,24 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import palmette
-from palmette import (
-    HMM,
-    Beam,
-    Candidate,
-    Classifier,
-    LanguageModel,
-    Latent,
-    LinearClassifier,
-    Mira,
-    ParsedSentence,
-    Parser,
-    TaggedSentence,
-    Tagger,
-    load_demo,
-)
+from palmette import HMM, Beam, Classifier, LanguageModel, Latent, LinearClassifier, Mira, Parser, Tagger
 from palmette.classification.scores import binary_scores
 from palmette.cli import main
+from palmette.data import Candidate, ParsedSentence, TaggedSentence
 from palmette.data.analysed import SentenceLabels, SentenceTree
+from palmette.datasets import load_demo
 from palmette.errors import DataError, UsageError
 from palmette.evaluation import (
     CheckResult,

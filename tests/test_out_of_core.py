@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import cases, few
 
-from palmette import Beam, Crf, Dplvm, Latent, MaxEnt, Tagger, load_demo
+from palmette import Beam, Crf, Dplvm, Latent, MaxEnt, Tagger
 from palmette.data import Scratch, read_corpus
 from palmette.data.sources import FileSource, ItemSource
 from palmette.data.subset import joined
-from palmette.datasets import demo_text
+from palmette.datasets import demo_text, load_demo
 from palmette.errors import DataError, UsageError
 from palmette.features import Encoder, Resources, named_set
 from palmette.kernels.chain.forms import no_active
@@ -300,7 +300,7 @@ def _pairs(corpus) -> set[tuple[str, str]]:
 
 
 def _spec():
-    from palmette import FormatSpec
+    from palmette.data import FormatSpec
 
     return FormatSpec()
 

@@ -11,7 +11,8 @@ from browser import chromium, quiet_page
 from page_models import TEXT, TUPLES, WORDS, gold_trees, labelled_text, models, taggers
 from page_server import page_server
 
-from palmette import Tagger, load_demo
+from palmette import Tagger
+from palmette.datasets import load_demo
 from palmette.serve import VIEWS
 from palmette.serve.page.bundle import page_file
 from palmette.serve.page.report import page_records

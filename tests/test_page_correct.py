@@ -18,9 +18,10 @@ import pytest
 from browser import chromium, quiet_page
 from page_models import parser, pipeline, taggers
 
-from palmette import Classifier, load_grammaticality, read_treebank
+from palmette import Classifier
 from palmette.cli import main
-from palmette.datasets import demo_text, example_files
+from palmette.data import read_treebank
+from palmette.datasets import demo_text, example_files, load_grammaticality
 from palmette.serve.live_page import LivePage
 from palmette.structures import Epoch
 

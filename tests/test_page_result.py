@@ -11,8 +11,9 @@ from browser import chromium, quiet_page
 from page_models import TEXT, TUPLES, WORDS, models, pipeline, taggers
 from page_server import page_server
 
-from palmette import Tagger, load_demo
+from palmette import Tagger
 from palmette.data.labels.schemes import spans
+from palmette.datasets import load_demo
 from palmette.errors import DataError
 from palmette.serve.page.bundle import page_file
 from palmette.serve.page.examples import written

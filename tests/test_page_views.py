@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from page_models import ROWS, TEXT, WORDS, classifier, gold_trees, labelled_text, models, parser, pipeline, taggers
 
-from palmette import Parser, Tagger, load_demo
+from palmette import Parser, Tagger
 from palmette.cli import main
 from palmette.data import parse_treebank
+from palmette.datasets import load_demo
 from palmette.errors import DataError, UsageError
 from palmette.serve import ASSETS, INDEX, VIEWS
 from palmette.serve.page.bundle import script

@@ -11,7 +11,8 @@ import pytest
 from cli_run import Cli
 from udtools.udeval import evaluate, load_conllu
 
-from palmette import Beam, FormatSpec, Parser, Tagger
+from palmette import Beam, Parser, Tagger
+from palmette.data import FormatSpec
 from palmette.datasets import example_files
 
 TRAIN, TEST = "trees.conllu", "trees_test.conllu"

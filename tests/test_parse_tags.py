@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from palmette import FormatSpec, Tagger, Treebank, jackknife
-from palmette.data import column_of_strings, treebank_from_sentences, write_treebank
+from palmette import Tagger
+from palmette.data import FormatSpec, Treebank, column_of_strings, treebank_from_sentences, write_treebank
 from palmette.errors import UsageError
+from palmette.parsing import jackknife
 from palmette.parsing.retag import prepare_training, retagged, tag_field
 
 WORDS = {"the": "DET", "a": "DET", "sea": "NOUN", "moon": "NOUN", "shines": "VERB", "falls": "VERB"}

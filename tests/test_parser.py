@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palmette import Beam, Mira, Parser, PassiveAggressive, Perceptron, ProbPerc, Treebank
-from palmette.data import model_file, treebank_from_sentences
+from palmette import Beam, Mira, Parser, PassiveAggressive, Perceptron, ProbPerc
+from palmette.data import Treebank, model_file, treebank_from_sentences
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.options import MOST_BEAM
 

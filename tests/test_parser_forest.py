@@ -16,9 +16,10 @@ from naive_parse_training import Rule
 from parse_cases import Bank, Taught, banks
 from strategies import few
 
-from palmette import Arow, Beam, Hypergraph, Mira, Parser, ProbPerc, Tagger, load_trees
+from palmette import Arow, Beam, Mira, Parser, ProbPerc, Tagger
+from palmette.datasets import load_trees
 from palmette.errors import UsageError
-from palmette.parsing import ParserLearning, TreeSettings
+from palmette.parsing import Hypergraph, ParserLearning, TreeSettings
 from palmette.parsing.kernels.forms import SHIFT, Grammar, States
 from palmette.parsing.kernels.train import CUTS, UPDATES
 from palmette.parsing.training import TrainingStart

@@ -18,7 +18,8 @@ from naive_parse_training import Rule
 from parse_cases import BEAMS, Bank, Taught, banks
 from strategies import few
 
-from palmette import Beam, Parser, load_trees
+from palmette import Beam, Parser
+from palmette.datasets import load_trees
 from palmette.errors import UsageError
 from palmette.parsing import TreeSettings, compile_templates, inspect_parser, make_grammar
 

@@ -16,7 +16,8 @@ from naive_parse_training import Rule, dot
 from parse_cases import TEXTS, Bank, Taught, banks
 from strategies import few
 
-from palmette import Parser, read_treebank
+from palmette import Parser
+from palmette.data import read_treebank
 from palmette.parsing import best_trees, compile_templates
 
 WIDE = 1024

@@ -18,7 +18,9 @@ from naive_parse_training import Rule, Training
 from parse_cases import BEAMS, TEXTS, Bank, Taught, banks
 from strategies import few
 
-from palmette import Beam, Parser, Treebank, load_trees
+from palmette import Beam, Parser
+from palmette.data import Treebank
+from palmette.datasets import load_trees
 from palmette.errors import UsageError
 from palmette.parsing import ParserModel
 from palmette.parsing import training as tree_training

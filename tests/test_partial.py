@@ -28,8 +28,9 @@ from naive_latent import (
 )
 from strategies import Task, few, tasks
 
-from palmette import FormatSpec, Tagger, load_demo
-from palmette.data import corpus_from_items, read_corpus
+from palmette import Tagger
+from palmette.data import FormatSpec, corpus_from_items, read_corpus
+from palmette.datasets import load_demo
 from palmette.errors import DataError
 from palmette.features import parse
 from palmette.training.chain import start as starting

@@ -13,10 +13,12 @@ from cli_run import Cli, leave_demo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette import Crf, FormatSpec, Tagger, load_demo, load_trees, pick, pick_file
-from palmette.data import Corpus, column_of_strings, read_corpus
+from palmette import Crf, Tagger
+from palmette.data import Corpus, FormatSpec, column_of_strings, read_corpus
+from palmette.datasets import load_demo, load_trees
 from palmette.errors import UsageError
-from palmette.estimators.pick import Pool, uncertainties
+from palmette.estimators import pick, pick_file
+from palmette.estimators.picking import Pool, uncertainties
 
 X = [["the", "dog", "runs"], ["a", "cat"], ["dogs", "run", "fast", "."], ["cat"]]
 Y = [["D", "N", "V"], ["D", "N"], ["N", "V", "A", "O"], ["N"]]

@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 import pytest
 from naive_beam import last_step
 
-from palmette import Beam, Tagger, load_demo
+from palmette import Beam, Tagger
+from palmette.datasets import load_demo
 from palmette.reports import COLOURS, DARK, LIGHT
 from studies.charts import MOST_PANELS, Chart, chart_svg
 

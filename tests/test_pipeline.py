@@ -17,10 +17,10 @@ import pytest
 from cli_run import Cli
 from udtools.udeval import evaluate, load_conllu
 
-from palmette import Parser, Pipeline, Tagger, load_trees, read_treebank
-from palmette.data import parse_treebank, treebank_bytes
+from palmette import Parser, Pipeline, Tagger
+from palmette.data import parse_treebank, read_treebank, treebank_bytes
 from palmette.data.treebank import NOTHING
-from palmette.datasets import example_files
+from palmette.datasets import example_files, load_trees
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.pipeline import gold_split, tags
 from palmette.pipeline import train as training

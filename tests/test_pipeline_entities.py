@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from palmette import Pipeline, load_trees, read_treebank
+from palmette import Pipeline
+from palmette.data import read_treebank
 from palmette.data.formats.conllu import parse_treebank, treebank_bytes
 from palmette.data.formats.conllu_light import entity_of, with_entity
+from palmette.datasets import load_trees
 from palmette.errors import DataError
 from palmette.pipeline.entities import Entities, entity_f1, joined, read_entities
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palmette import Pipeline, load_trees
+from palmette import Pipeline
 from palmette.data import model_file
+from palmette.datasets import load_trees
 from palmette.errors import ModelError, UsageError
 from palmette.pipeline.model import TRAINED, component_class
 from palmette.pipeline.options import COMPONENTS

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pipeline_words import noun, treebank
 
-from palmette import Treebank
-from palmette.data import treebank_from_sentences
+from palmette.data import Treebank, treebank_from_sentences
 from palmette.errors import ModelError, UsageError
 from palmette.pipeline import Lemmas
 from palmette.pipeline.known_words import keys_of_cells, looked_up, mixed

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from pipeline_words import treebank
 
-from palmette import Treebank
-from palmette.data import column_of_strings
+from palmette.data import Treebank, column_of_strings
 from palmette.errors import ModelError, UsageError
 from palmette.pipeline import Lemmas
 from palmette.pipeline.model import words_only

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette import TextSpec
-from palmette.data import column_of_strings
+from palmette.data import TextSpec, column_of_strings
 from palmette.errors import DataError
 from palmette.pipeline import SplitText, empty_split
 from palmette.pipeline.run import split_of_tokens, text_parts, text_pieces

@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from palmette import Classifier, Crf, Parser, Tagger, load_demo, load_trees, plot
+from palmette import Classifier, Crf, Parser, Tagger
 from palmette.cli import main
 from palmette.cli.inside import PICTURES as FLAGS
+from palmette.datasets import load_demo, load_trees
 from palmette.errors import PalmetteError, UsageError
+from palmette.reports import plot
 from palmette.reports.plots import MOST_STATES, PICTURES, learning_curve, strongest_weights, transition_map
 
 PNG = b"\x89PNG"

@@ -22,7 +22,8 @@ from naive_nbest import (
 )
 from strategies import cases, few
 
-from palmette import ProbPerc, load_demo
+from palmette import ProbPerc
+from palmette.datasets import load_demo
 from palmette.features import parse
 from palmette.training import shuffled
 

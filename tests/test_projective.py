@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from naive_trees import above, crosses, every_tree, is_tree, lifted, lowered, trees
 from strategies import few
 
-from palmette import Treebank, read_treebank
-from palmette.data import treebank_from_sentences
+from palmette.data import Treebank, read_treebank, treebank_from_sentences
 from palmette.errors import DataError
 from palmette.parsing import projective_sentences
 from palmette.parsing.kernels.projective import crossing_arcs, lift_arcs, lower_arcs

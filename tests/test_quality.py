@@ -15,7 +15,8 @@ import pycrfsuite
 import pytest
 from cli_run import TEMPLATES, Cli
 
-from palmette import Tagger, load_demo
+from palmette import Tagger
+from palmette.datasets import load_demo
 from palmette.kernels.chain.forms import stride_of
 
 

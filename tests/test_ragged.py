@@ -10,8 +10,8 @@ from cli_run import Cli
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette import FormatSpec, Tagger, convert_file
-from palmette.data import Corpus, read_corpus, read_guesses, stream_corpus
+from palmette import Tagger
+from palmette.data import Corpus, FormatSpec, convert_file, read_corpus, read_guesses, stream_corpus
 from palmette.data.formats.columns import ColumnParser
 from palmette.errors import DataError, UsageError
 from palmette.structures import spec_for

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette import Tagger, load_demo
+from palmette import Tagger
 from palmette.cli import main
+from palmette.datasets import load_demo
 from palmette.features import NAMED_SETS, named_set, parse
 from palmette.features.readable import AttributeWords
 from palmette.structures import attribute_words

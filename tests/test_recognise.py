@@ -15,9 +15,8 @@ from cli_run import Cli, leave_demo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palmette import FormatSpec
 from palmette.classification.files import read_classified
-from palmette.data import read_corpus, recognised
+from palmette.data import FormatSpec, read_corpus, recognised
 from palmette.data.formats.recognise import UNDECIDED
 
 REST = "\t_\tDET\t_\t_\t2\tdet\t_\t_"

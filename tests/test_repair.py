@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_classify import is_wellformed
 
-from palmette import Tagger, convert_labels, load_demo
+from palmette import Tagger
 from palmette.data import (
     SCHEMES,
+    convert_labels,
     corpus_from_items,
     from_spans,
     label_names,
@@ -26,6 +27,7 @@ from palmette.data import (
     training_mask,
     violations,
 )
+from palmette.datasets import load_demo
 from palmette.errors import DataError
 from palmette.structures import settle_scheme
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from naive_classify import is_wellformed
 from seqeval.metrics.sequence_labeling import get_entities
 
-from palmette import convert_labels
-from palmette.data import SCHEMES, Span, allowed_transitions, from_spans, recognise, spans, split_label
+from palmette.data import SCHEMES, Span, allowed_transitions, convert_labels, from_spans, recognise, spans, split_label
 from palmette.data.labels import schemes
 from palmette.errors import UsageError
 

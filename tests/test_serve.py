@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from serve_cases import PLAIN, client, folder
 from starlette.testclient import TestClient
 
-from palmette import Classifier, Parser, Pipeline, Tagger, load_demo
+from palmette import Classifier, Parser, Pipeline, Tagger
 from palmette.data import corpus_from_items, spans
+from palmette.datasets import load_demo
 from palmette.errors import UsageError
 from palmette.serve import Limits, Source, create_app
 from palmette.serve.batcher import Batcher, InFlight

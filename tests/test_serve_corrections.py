@@ -19,10 +19,11 @@ import pytest
 from serve_cases import client, folder
 from starlette.testclient import TestClient
 
-from palmette import FormatSpec, Tagger, pick
-from palmette.data import Corpus, column_of_strings, label_names, read_corpus, training_mask
+from palmette import Tagger
+from palmette.data import Corpus, FormatSpec, column_of_strings, label_names, read_corpus, training_mask
 from palmette.data.files import lock_file
 from palmette.errors import UsageError
+from palmette.estimators import pick
 from palmette.serve import Source
 from palmette.serve.correction_data import corpus_of, file_bytes, written_format
 from palmette.serve.journal import Journal

@@ -14,9 +14,10 @@ import pytest
 from serve_cases import client, folder
 from starlette.testclient import TestClient
 
-from palmette import Classifier, Parser, load_demo, read_treebank
+from palmette import Classifier, Parser
 from palmette.classification.files import read_classified
-from palmette.datasets import example_files
+from palmette.data import read_treebank
+from palmette.datasets import example_files, load_demo
 from palmette.serve import Source
 
 TREE: dict[str, Any] = {

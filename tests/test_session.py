@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
 
-from palmette import Tagger, load_demo
+from palmette import Tagger
+from palmette.datasets import load_demo
 from palmette.errors import DataError
 from palmette.features import parse
 from palmette.kernels.core.hashing import BASE, RANDOM

@@ -18,9 +18,13 @@ from spacy.tokens import Doc, Span, Token  # noqa: E402
 from spacy.training import Example  # noqa: E402
 from spacy_cases import TEXTS, pipeline, told, train  # noqa: E402
 
-from palmette import Parser, Tagger, convert_labels, load_demo  # noqa: E402
+from palmette import Parser, Tagger  # noqa: E402
 from palmette.connect.spacy import PalmetteNER, PalmetteParser, PalmetteSpans, PalmetteTagger  # noqa: E402
-from palmette.data import spans  # noqa: E402
+from palmette.data import (  # noqa: E402
+    convert_labels,
+    spans,
+)
+from palmette.datasets import load_demo  # noqa: E402
 from palmette.errors import DataError, UsageError  # noqa: E402
 
 pytestmark = pytest.mark.heavy("spacy")
@@ -223,7 +227,7 @@ def test_columns_that_do_not_fit_are_told(models: Path) -> None:
 def test_columns_of_a_model_trained_on_conllu(tmp_path: Path) -> None:
     rows = ["1\tTime\ttime\tNOUN\tNN\t_\t2\tnsubj\t_\t_", "2\tflies\tfly\tVERB\tVBZ\t_\t0\troot\t_\t_", ""]
     (tmp_path / "train.conllu").write_text("\n".join(rows) + "\n")
-    from palmette import FormatSpec
+    from palmette.data import FormatSpec
 
     spec = FormatSpec(columns=("form", "lemma"), label="upos")
     (tmp_path / "two.tpl").write_text("U1:%x[0,0]\nU2:%x[0,1]\n")

@@ -19,13 +19,8 @@ from spacy.tokens import Doc  # noqa: E402
 from spacy.training import Example  # noqa: E402
 from spacy_cases import TEXTS, pipeline, told, train  # noqa: E402
 
-from palmette import (  # noqa: E402
-    Beam,
-    Parser,
-    Tagger,
-    errors,
-    load_trees,
-)
+from palmette import Beam, Parser, Tagger, errors  # noqa: E402
+from palmette.datasets import load_trees  # noqa: E402
 from palmette.errors import ModelError, UsageError  # noqa: E402
 
 pytestmark = pytest.mark.heavy("spacy")

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from palmette import Pipeline, load_trees
+from palmette import Pipeline
 from palmette.data.corpus import column_of_strings
+from palmette.datasets import load_trees
 from palmette.errors import UsageError
 
 pytestmark = pytest.mark.heavy("spacy")

@@ -14,9 +14,10 @@ spacy = pytest.importorskip("spacy", reason="needs spacy: pip install '.[test-he
 
 from spacy.tokens import Doc, DocBin, Span  # noqa: E402
 
-from palmette import Parser, Tagger, load_trees  # noqa: E402
+from palmette import Parser, Tagger  # noqa: E402
 from palmette.connect.spacy import docs_from_offsets, sentences, trees  # noqa: E402
 from palmette.data import spans  # noqa: E402
+from palmette.datasets import load_trees  # noqa: E402
 from palmette.errors import DataError, UsageError  # noqa: E402
 
 pytestmark = pytest.mark.heavy("spacy")

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from seqeval import metrics as judge
 from seqeval.metrics.sequence_labeling import get_entities
 
-from palmette import Tagger, load_demo, metrics
+from palmette import Tagger, metrics
+from palmette.datasets import load_demo
 from palmette.errors import DataError, UsageError
 
 LABELS = ("O", "B-A", "I-A", "B-B", "I-B")

@@ -23,7 +23,6 @@ from palmette import (
     Classifier,
     Crf,
     Dplvm,
-    FormatSpec,
     LabelHistory,
     LanguageModel,
     Latent,
@@ -31,10 +30,10 @@ from palmette import (
     Mira,
     Parser,
     Tagger,
-    TextSpec,
-    load_demo,
 )
 from palmette.cli import COMMANDS, load_command
+from palmette.data import FormatSpec, TextSpec
+from palmette.datasets import load_demo
 from palmette.errors import PalmetteError, either, for_command_line, on_command_line
 from palmette.estimators.base import FileUse, FitOptions
 from palmette.options import Option, OptionError, Options, argument, named, spelt, variant_options
@@ -178,8 +177,8 @@ def parameters() -> set[str]:
     """The parameters of all methods and functions of the Python interface, those that all `fit` share, and the fields
     of requests."""
     found = {*TagRequest.__struct_fields__, *FitOptions.__annotations__, *FileUse._fields}
-    for name in palmette.__all__:
-        made = getattr(palmette, name)
+    rooms = [getattr(getattr(palmette, room), name) for room, names in palmette._ROOMS.items() for name in names]
+    for made in (*(getattr(palmette, name) for name in palmette.__all__), *rooms):
         members = [made] if inspect.isfunction(made) else [m for _, m in inspect.getmembers(made, inspect.isroutine)]
         for member in members:
             if inspect.isfunction(member) or inspect.ismethod(member):

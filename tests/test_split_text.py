@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette import Treebank
-from palmette.data import column_of_strings, parse_treebank, treebank_from_sentences
+from palmette.data import Treebank, column_of_strings, parse_treebank, treebank_from_sentences
 from palmette.errors import DataError, UsageError
 from palmette.pipeline import SplitText, conllu_bytes, empty_split, gold_split
 from palmette.pipeline.split_text import escaped, one_blank, unescaped

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette import Treebank, read_treebank
-from palmette.data import parse_treebank
+from palmette.data import Treebank, parse_treebank, read_treebank
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.pipeline import SplitText, conllu_bytes, gold_split
 from palmette.pipeline.multiword import AffixRule, MultiwordTokens, _Affixes, rules_of

@@ -17,8 +17,9 @@ from naive_forward import Listed, all_paths
 from objectives import evaluated
 from strategies import cases, few
 
-from palmette import Crf, Tagger, load_demo
+from palmette import Crf, Tagger
 from palmette.data import corpus_from_items, known_gold
+from palmette.datasets import load_demo
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.structures import allow_table, encode_corpus, estimated, with_state

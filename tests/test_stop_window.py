@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_trainer import Counting
 
-from palmette import Classifier, Crf, LinearClassifier, Parser, Tagger, load_demo, load_trees
+from palmette import Classifier, Crf, LinearClassifier, Parser, Tagger
+from palmette.datasets import load_demo, load_trees
 from palmette.errors import PalmetteError, UsageError
 from palmette.options.training import StopWindow
 from palmette.structures import Epoch

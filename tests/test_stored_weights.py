@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palmette import Tagger, load_demo
+from palmette import Tagger
 from palmette.data import array_specs
+from palmette.datasets import load_demo
 from palmette.errors import ModelError
 from palmette.structures.chain import serialise
 from palmette.structures.stored import CHUNK, check_growth, form_of, pack_rows, row_specs, unpack_rows

@@ -19,8 +19,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from palmette import FormatSpec
-from palmette.data import Corpus, Writer, format_by_name, read_corpus, stream_corpus
+from palmette.data import Corpus, FormatSpec, Writer, format_by_name, read_corpus, stream_corpus
 from palmette.data.formats.registry import load_format
 from palmette.data.subset import joined_blocks, without_text
 from palmette.errors import DataError, ModelError, UsageError

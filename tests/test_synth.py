@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from test_docs import OPTIONS, blocks
 from test_startup import loaded
 
-from palmette import FormatSpec
-from palmette.data import read_corpus
+from palmette.data import FormatSpec, read_corpus
 from palmette.errors import DataError, PalmetteError, UsageError
 from palmette.lab import synth
 

@@ -18,7 +18,9 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
 
 import palmette
-from palmette import HMM, Classifier, FormatSpec, LinearClassifier, Parser, Tagger, load_demo
+from palmette import HMM, Classifier, LinearClassifier, Parser, Tagger
+from palmette.data import FormatSpec
+from palmette.datasets import load_demo
 from palmette.errors import DataError, UsageError
 from palmette.features import parse
 from palmette.structures import corpus_of

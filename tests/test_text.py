@@ -14,8 +14,17 @@ from cli_run import Cli
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from palmette import FormatSpec, TextSpec, read_treebank
-from palmette.data import read_corpus, read_guesses, read_text, stream_corpus, stream_treebank, write_text
+from palmette.data import (
+    FormatSpec,
+    TextSpec,
+    read_corpus,
+    read_guesses,
+    read_text,
+    read_treebank,
+    stream_corpus,
+    stream_treebank,
+    write_text,
+)
 from palmette.data.text import text_blocks
 from palmette.errors import DataError, UsageError
 from palmette.features import read_clusters, read_lexicon, read_templates

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from fitting import flat_tagger
 
-from palmette import Latent, Tagger, load_demo
+from palmette import Latent, Tagger
+from palmette.datasets import load_demo
 from palmette.options import OptionError
 
 LEARNERS: list[dict[str, Any]] = [

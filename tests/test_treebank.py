@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
 
-from palmette import read_treebank
 from palmette.data import (
     bytes_of,
     column_of_strings,
+    read_treebank,
     stream_treebank,
     treebank_bytes,
     treebank_from_sentences,

@@ -13,15 +13,16 @@ import pytest
 from cli_run import Cli, leave_demo, spawn
 from ray_driver import RayDriver, ray_driver
 
-import palmette
-from palmette import FormatSpec, Tagger, TuneResult, load_demo
-from palmette.data import read_corpus
+from palmette import Tagger
+from palmette.data import FormatSpec, read_corpus
+from palmette.datasets import load_demo
 from palmette.errors import UsageError
+from palmette.tuning import TuneResult, tune
 from palmette.tuning.options import TuningOptions
+from palmette.tuning.run import tune_corpus
 from palmette.tuning.search import best_of, levels, survivors
 from palmette.tuning.space import Space
 from palmette.tuning.trial import FULL, Level, Material, Trial, TrialTask, TrialThreads, run_trial
-from palmette.tuning.tune import tune_corpus
 
 SPACE = {"learner": ["perceptron", "mira"], "min_count": [1, 2], "nbest": [1, 3]}
 QUICK = "--try learner=perceptron,mira --try min_count=1,2 --try nbest=1,3 --passes 3 --features chunk"
@@ -76,7 +77,7 @@ def test_the_command_gives_the_score_that_was_found(cli: Cli, scored_on: str, gi
 
 def test_a_winner_with_a_third_of_the_passes_has_them_in_its_command(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "palmette.tuning.tune.best_of", lambda trials: next(t for t in trials if t.number and t.level.effort < 1)
+        "palmette.tuning.run.best_of", lambda trials: next(t for t in trials if t.number and t.level.effort < 1)
     )
     about = json.loads(cli.fine(f"tune train.txt --dev dev.txt {QUICK} --trials 3 --json"))
     assert about["best"]["passes"] == 1
@@ -304,9 +305,7 @@ def test_tune_on_python_data() -> None:
     X, y = load_demo("train")
     dev = load_demo("dev")
     X, y = X[:150], y[:150]
-    result = palmette.tune(
-        X, y, dev=dev, tagger=Tagger(passes=3), space={"features": ["chunk", "ner"], "order": [0, 1]}
-    )
+    result = tune(X, y, dev=dev, tagger=Tagger(passes=3), space={"features": ["chunk", "ner"], "order": [0, 1]})
     assert result.metric == "f1"
     tagger = result.tagger().fit(X, y, dev=dev)
     assert tagger.outcome_.kept is not None
@@ -319,7 +318,7 @@ def test_tune_on_python_data() -> None:
 def test_tune_on_dictionaries_with_what_usually_matters() -> None:
     X, y = load_demo("train")
     features = [[{"word": word.lower(), "tag": tag} for word, tag in sentence] for sentence in X[:80]]
-    result = palmette.tune(features, y[:80], tagger=Tagger(passes=2), trials=3)
+    result = tune(features, y[:80], tagger=Tagger(passes=2), trials=3)
     assert result.best_params["dev_share"] == 0.1
     assert all("features" not in trial.settings for trial in result.trials)
     tagger = result.tagger().fit(features, y[:80])
@@ -330,11 +329,11 @@ def test_tune_on_dictionaries_with_what_usually_matters() -> None:
 def test_options_of_a_search_are_checked_by_their_declarations() -> None:
     X, y = [["a"]], [["x"]]
     with pytest.raises(UsageError, match="trials: 0 is not a whole number of at least 1"):
-        palmette.tune(X, y, trials=0)
+        tune(X, y, trials=0)
     with pytest.raises(UsageError, match="has no parameter 'trails'"):
-        palmette.tune(X, y, trails=3)
+        tune(X, y, trails=3)
     with pytest.raises(UsageError, match=r"learner cannot be tried: learner is given too"):
-        palmette.tune(X * 20, y * 20, tagger=Tagger(learner="crf"), space={"learner": ["mira"]})
+        tune(X * 20, y * 20, tagger=Tagger(learner="crf"), space={"learner": ["mira"]})
 
 
 # --- Ray ----------------------------------------------------------------------------------------------------

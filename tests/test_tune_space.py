@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette import Beam, Crf, FormatSpec, Mira, Tagger
+from palmette import Beam, Crf, Mira, Tagger
 from palmette.cli.train import Train
-from palmette.data import corpus_from_items
+from palmette.data import FormatSpec, corpus_from_items
 from palmette.errors import UsageError
 from palmette.options import TaggerOptions
 from palmette.options.spelling import as_flags

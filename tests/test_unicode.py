@@ -14,8 +14,8 @@ from cli_run import Cli
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palmette import HMM, Classifier, FormatSpec, LanguageModel, Parser, Tagger
-from palmette.data import column_of_strings, corpus_from_items, nfc, read_corpus
+from palmette import HMM, Classifier, LanguageModel, Parser, Tagger
+from palmette.data import FormatSpec, column_of_strings, corpus_from_items, nfc, read_corpus
 from palmette.data.corpus import perhaps_not_nfc
 from palmette.features import read_clusters, read_lexicon
 from palmette.structures import unseen

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from bench.measure import keep, median, process
-from palmette import Crf, FormatSpec, Tagger
+from palmette import Crf, Tagger
+from palmette.data import FormatSpec
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.labels.mask import known_gold

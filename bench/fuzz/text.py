@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.fuzz.mutate import mutated
-from palmette import HMM, FormatSpec, LanguageModel, read_treebank
+from palmette import HMM, LanguageModel
+from palmette.data import FormatSpec, read_treebank
 from palmette.data.formats.registry import read_corpus
 from palmette.errors import PalmetteError
 from palmette.features.resources import read_clusters, read_lexicon

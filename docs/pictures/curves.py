@@ -7,7 +7,8 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from palmette import Crf, Tagger, load_demo
+from palmette import Crf, Tagger
+from palmette.datasets import load_demo
 from palmette.reports.inspection import inspect_chain
 from studies.charts import Chart, Line, Note, Panel
 

@@ -8,17 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from palmette import (
-    HMM,
-    Beam,
-    Crf,
-    LabelHistory,
-    Latent,
-    Tagger,
-    load_acronyms,
-    load_demo,
-)
+from palmette import HMM, Beam, Crf, LabelHistory, Latent, Tagger
 from palmette.data.items import corpus_from_items
+from palmette.datasets import load_acronyms, load_demo
 from palmette.evaluation.rivals import SystemLabels, SystemOutputs, compare, label_rivals
 from palmette.evaluation.significance import Interval
 from palmette.lab import synth

@@ -5,8 +5,10 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from palmette import Hypergraph, Parser, load, load_trees
+from palmette import Parser, load
 from palmette.data.formats.conllu_light import DrawnTree, tree_of
+from palmette.datasets import load_trees
+from palmette.parsing import Hypergraph
 from palmette.parsing.drawing import svg_of
 
 RULES = {

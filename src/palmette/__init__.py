@@ -10,17 +10,7 @@ if TYPE_CHECKING:
     from palmette import metrics
     from palmette.classification.classifier import Classifier
     from palmette.classification.linear_classifier import LinearClassifier
-    from palmette.connect.annotations.files import read_documents, write_documents
-    from palmette.data.analysed import Candidate, Document, ParsedSentence, TaggedSentence, TextSpan
-    from palmette.data.convert import Conversion, convert_file, convert_labels
-    from palmette.data.formats.conllu import read_treebank
-    from palmette.data.formats.spec import FormatSpec
-    from palmette.data.text import TextSpec
-    from palmette.data.treebank import Treebank
-    from palmette.datasets import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
     from palmette.errors import DataError, ModelError, PalmetteError, TemplateError, UsageError
-    from palmette.estimators.check import check
-    from palmette.estimators.pick import pick, pick_file
     from palmette.estimators.tagger import Tagger
     from palmette.lab.hmm.estimator import HMM
     from palmette.lab.lm.language_model import LanguageModel
@@ -28,60 +18,72 @@ if TYPE_CHECKING:
     from palmette.options.chain import LabelHistory, Latent, Plain
     from palmette.options.learners import *  # noqa: F403
     from palmette.options.search import Beam, Viterbi
-    from palmette.parsing.hypergraph import Hypergraph
     from palmette.parsing.parser import Parser
-    from palmette.parsing.retag import jackknife
-    from palmette.pipeline.document import ParsedDocument
     from palmette.pipeline.pipeline import Pipeline
-    from palmette.reports.plots import plot
-    from palmette.tuning.tune import TuneResult, tune, tune_file
 
-# Where the public names are defined: imported on first use, so that nothing waits for Numba without need
-_MODULES = {
-    "data.analysed": ("Candidate", "Document", "ParsedSentence", "TaggedSentence", "TextSpan"),
-    "connect.annotations.files": ("read_documents", "write_documents"),
-    "data.convert": ("Conversion", "convert_file", "convert_labels"),
-    "data.formats.conllu": ("read_treebank",),
-    "data.formats.spec": ("FormatSpec",),
-    "data.text": ("TextSpec",),
-    "data.treebank": ("Treebank",),
-    "datasets": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),
-    "errors": ("DataError", "ModelError", "PalmetteError", "TemplateError", "UsageError"),
-    "estimators.check": ("check",),
-    "classification.classifier": ("Classifier",),
-    "lab.hmm.estimator": ("HMM",),
-    "lab.lm.language_model": ("LanguageModel",),
-    "classification.linear_classifier": ("LinearClassifier",),
-    "parsing.parser": ("Parser",),
-    "estimators.pick": ("pick", "pick_file"),
-    "parsing.retag": ("jackknife",),
-    "estimators.tagger": ("Tagger",),
-    "models": ("load",),
-    "options.chain": ("LabelHistory", "Latent", "Plain"),
-    "options.search": ("Beam", "Viterbi"),
-    "pipeline.document": ("ParsedDocument",),
-    "pipeline.pipeline": ("Pipeline",),
-    "reports.plots": ("plot",),
-    "parsing.hypergraph": ("Hypergraph",),
-    "tuning.tune": ("TuneResult", "tune", "tune_file"),
+# What most programs need, by group: where each name is defined. Imported on first use, so that nothing waits for NumPy
+_HOMES = {
+    "Estimators": {
+        "Tagger": "estimators.tagger",
+        "Parser": "parsing.parser",
+        "Pipeline": "pipeline.pipeline",
+        "Classifier": "classification.classifier",
+        "LinearClassifier": "classification.linear_classifier",
+        "HMM": "lab.hmm.estimator",
+        "LanguageModel": "lab.lm.language_model",
+    },
+    "Models": {"load": "models"},
+    "Learners, searches and states": {  # and every learner that options/learners.py lists
+        "Viterbi": "options.search",
+        "Beam": "options.search",
+        "Plain": "options.chain",
+        "Latent": "options.chain",
+        "LabelHistory": "options.chain",
+    },
+    "Errors": dict.fromkeys(("PalmetteError", "DataError", "ModelError", "TemplateError", "UsageError"), "errors"),
+}
+# The other public names: `from palmette.data import read_treebank`
+_ROOMS = {
+    "data": (
+        "read_treebank", "convert_file", "convert_labels", "Treebank", "FormatSpec", "TextSpec", "Conversion",
+        "Candidate", "TaggedSentence", "ParsedSentence", "Document", "TextSpan",
+    ),
+    "datasets": ("load_demo", "load_trees", "load_vowels", "load_acronyms", "load_grammaticality"),
+    "estimators": ("check", "pick", "pick_file"),
+    "tuning": ("tune", "tune_file", "TuneResult"),
+    "reports": ("plot",),
+    "connect": ("read_documents", "write_documents"),
+    "parsing": ("jackknife", "Hypergraph"),
+    "pipeline": ("ParsedDocument",),
 }  # fmt: skip
-_HOMES = {name: f"palmette.{module}" for module, names in _MODULES.items() for name in names}
-_LEARNERS = "palmette.options.learners"  # every learner it lists is public
+_LEARNERS = "palmette.options.learners"
+
+
+def _groups() -> dict[str, list[str]]:
+    """The names of `__all__` by group."""
+    from importlib import import_module
+
+    found = {title: list(names) for title, names in _HOMES.items()}
+    found["Learners, searches and states"][:0] = import_module(_LEARNERS).__all__
+    return found | {"Scores": ["metrics"]}
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name == "__all__":
-        return ["__version__", "metrics", *sorted([*_HOMES, *import_module(_LEARNERS).__all__])]
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    if name == "metrics":
-        return import_module("palmette.metrics")
+        return ["__version__", *(each for names in _groups().values() for each in names)]
+    for homes in _HOMES.values():
+        if name in homes:
+            return getattr(import_module(f"palmette.{homes[name]}"), name)
+    if name == "metrics" or name in _ROOMS:
+        return import_module(f"palmette.{name}")
     if not name.startswith("_") and name in import_module(_LEARNERS).__all__:
         return getattr(import_module(_LEARNERS), name)
-    raise AttributeError(f"module 'palmette' has no attribute {name!r}")
+    room = next((room for room, names in _ROOMS.items() if name in names), None)
+    hint = "" if room is None else f"; it is palmette.{room}.{name}"
+    raise AttributeError(f"module 'palmette' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:
-    return list(__getattr__("__all__"))
+    return [*__getattr__("__all__"), *_ROOMS]

@@ -57,7 +57,7 @@ class Check(ThreadOptions, JsonOptions, Command):
     strict: bool = option(default=False, group="output", help="Exit with 1 if anything was found.")
 
     def run(self) -> None:
-        from palmette.estimators.check import check
+        from palmette.estimators.data_check import check
 
         spec = format_spec(self.params(FormatSpec))
         ticker = None if self.quiet or self.json else Ticker()
@@ -237,7 +237,7 @@ class Pick(HelperOptions, EncodingOptions, OutputOptions, Command):
     )  # fmt: skip
 
     def run(self) -> None:
-        from palmette.estimators.pick import pick_file
+        from palmette.estimators.picking import pick_file
 
         tagger = load_tagger(self.model, self.quiet)
         report_source(self.data, self.quiet)

@@ -111,7 +111,8 @@ def _show_english(console: Console) -> None:
 
 def _compile_first() -> None:
     """Compile on two sentences, so that the seconds shown later are those of training."""
-    from palmette import Tagger, load_demo
+    from palmette import Tagger
+    from palmette.datasets import load_demo
 
     X, y = load_demo("dev")
     with library_muted():
@@ -147,7 +148,8 @@ def _write_texts(texts: Mapping[str, str], folder: str, force: bool, otherwise: 
 
 
 def _train(console: Console, kind: str, data: Path, target: str, quiet: bool) -> Tagger:
-    from palmette import FormatSpec, Tagger
+    from palmette import Tagger
+    from palmette.data import FormatSpec
     from palmette.reports.progress import TrainingDisplay
 
     console.print(f"\n[bold]{TITLES[kind]}[/bold]")
@@ -171,7 +173,7 @@ def _train(console: Console, kind: str, data: Path, target: str, quiet: bool) ->
 
 
 def _show_scores(console: Console, pos: Tagger, chunk: Tagger, data: Path) -> None:
-    from palmette import FormatSpec
+    from palmette.data import FormatSpec
     from palmette.data.formats.registry import read_corpus
     from palmette.evaluation.scores import by_name
     from palmette.reports.tables import part_table

@@ -42,9 +42,6 @@ class Candidate(NamedTuple, Generic[Output]):
     probability: float | None = None  # None: the scores of the model are not probabilities
 
 
-Labelling = Candidate[list[str]]
-
-
 class LabelLists(NamedTuple):
     """The best label sequences of S sentences with N tokens, at most K of each, as numbers of labels."""
 
@@ -54,7 +51,7 @@ class LabelLists(NamedTuple):
     probability: np.ndarray | None  # f64[S, K]
     found: np.ndarray  # i64[S]  how many a sentence has
 
-    def candidates(self, names: Sequence[Any]) -> Iterator[list[Labelling]]:
+    def candidates(self, names: Sequence[Any]) -> Iterator[list[Candidate[list[str]]]]:
         """The list of each sentence."""
         called = np.array([*names, None], object)[:-1]  # never an array of strings
         scores = self.scores.tolist()

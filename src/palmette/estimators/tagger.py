@@ -36,7 +36,7 @@ from palmette.structures.chain.python_data import (
 )
 
 if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the other ways to use a model
-    from palmette.data.analysed import Labelling, TaggedSentence
+    from palmette.data.analysed import Candidate, TaggedSentence
     from palmette.evaluation.scores import LabelScores
     from palmette.structures.chain.compact import CompactReport
     from palmette.structures.chain.explain import Explanation
@@ -223,7 +223,9 @@ class Tagger(TaggerOptions, Estimator):
         found = predicted(self._fitted(), X, allowed, "exact", cap)
         return found.labels, found.proven
 
-    def nbest(self, X: Iterable[Any], n: int = 5, *, allowed: Iterable[Any] | None = None) -> list[list[Labelling]]:
+    def nbest(
+        self, X: Iterable[Any], n: int = 5, *, allowed: Iterable[Any] | None = None
+    ) -> list[list[Candidate[list[str]]]]:
         """Of each sentence the n best label sequences as (labels, score, probability), best first; fewer where there
         are no more. The probability is None unless the model is calibrated or a distribution (crf, dplvm, hmm)."""
         from palmette.structures.chain.nbest import nbest_lists, of_no_token

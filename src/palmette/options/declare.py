@@ -372,6 +372,10 @@ class Options:
             if name not in changed:
                 break
             leading.append(repr(changed.pop(name)))
+        for name, value in list(changed.items()):
+            if isinstance(value, Value) and value.flat:
+                del changed[name]
+                changed |= {name: value.kind, **value.changed()}
         return f"{type(self).__name__}({', '.join([*leading, *(f'{k}={v!r}' for k, v in changed.items())])})"
 
 
@@ -397,6 +401,7 @@ class Value(Options):
     kind: ClassVar[str] = ""  # its name among the variants
     parameter: ClassVar[str] = ""  # what estimators and functions call it: learner, search, states, spec
     _documented = True
+    flat: ClassVar[bool] = False  # given by its name and flat options alone: the class is not public
     called: ClassVar[str] = ""  # the class that messages name, if that is another one with the same options
 
     def __init__(self, *given: Any, **named: Any) -> None:

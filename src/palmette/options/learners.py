@@ -199,6 +199,7 @@ class HiddenMarkov(CountingOptions, Learner):
     """Hidden Markov model: probabilities counted from words and labels in one pass, no features."""
 
     kind = "hmm"
+    flat = True
     structures = (CHAIN,)
     probabilistic = True
     unused = (
@@ -212,7 +213,6 @@ __all__ = [
     "Arow",
     "Crf",
     "Dplvm",
-    "HiddenMarkov",
     "Lclr",
     "LclrVariant",
     "MaxEnt",

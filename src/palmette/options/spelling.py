@@ -180,7 +180,7 @@ def _words(option: Option, value: Any) -> Iterator[str]:
 
 def _given(owner: type[Options], option: Option, value: str) -> str:
     """An option in Python: of an estimator by itself, of a learner and the like inside of its class."""
-    if not issubclass(owner, Value) or not owner.parameter:
+    if not issubclass(owner, Value) or not owner.parameter or owner.flat:
         return f"{option.name}={value}"
     inside = f"{option.name}={value}" if option.kw_only else value
     return f"{owner.parameter}={_class(owner)}({inside})"

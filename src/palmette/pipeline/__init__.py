@@ -8,6 +8,7 @@ from palmette.lazy import door
 
 if TYPE_CHECKING:
     from palmette.pipeline.conll18 import read_spans
+    from palmette.pipeline.document import ParsedDocument
     from palmette.pipeline.lemmas import Lemmas
     from palmette.pipeline.output import conllu_bytes
     from palmette.pipeline.split_text import SplitText, empty_split, gold_split

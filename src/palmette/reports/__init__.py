@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from palmette.lazy import door
 
 if TYPE_CHECKING:
+    from palmette.reports.plots import plot
     from palmette.reports.progress import TrainingDisplay
     from palmette.reports.svg import COLOURS, DARK, FONT, LIGHT, spread, text_of
     from palmette.reports.tables import OutputConsole, print_scores

@@ -13,7 +13,7 @@ from palmette.data.items import corpus_from_items
 from palmette.data.labels.schemes import spans
 from palmette.data.subset import take
 from palmette.errors import DataError, UsageError
-from palmette.estimators.pick import uncertainties
+from palmette.estimators.picking import uncertainties
 from palmette.serve.answers import with_helpers
 from palmette.serve.correction_data import ENDINGS, file_bytes, written_format
 from palmette.serve.inputs import cut_texts

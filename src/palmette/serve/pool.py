@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.errors import UsageError
-from palmette.estimators.pick import Pool
+from palmette.estimators.picking import Pool
 from palmette.serve.correctable import MOST, Correctable, Sentences
 from palmette.serve.failure import Failure
 from palmette.serve.limits import Limits

@@ -19,7 +19,7 @@ from palmette.options.spelling import as_flags
 from palmette.tuning.options import TuningOptions
 
 if TYPE_CHECKING:
-    from palmette.tuning.tune import TuneResult
+    from palmette.tuning.run import TuneResult
 
 MODEL = "best.palm"  # what the command that trains the winner writes
 
@@ -54,7 +54,7 @@ class Tune(TuningOptions, JsonOptions, Command):
         from palmette.data.formats.registry import read_corpus
         from palmette.estimators.tagger import Tagger
         from palmette.tuning.report import TuningDisplay, print_tuning
-        from palmette.tuning.tune import tune_corpus
+        from palmette.tuning.run import tune_corpus
 
         self._check()
         tries = None if self.try_ is None else parse_tries(self.try_)

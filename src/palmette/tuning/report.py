@@ -18,9 +18,9 @@ from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import as_flags
 from palmette.reports.tables import OutputConsole, percent, plain_table
 from palmette.structures.training_log import Epoch, unit_of
+from palmette.tuning.run import TuneResult
 from palmette.tuning.search import best_of, highest
 from palmette.tuning.trial import Trial, TrialTask
-from palmette.tuning.tune import TuneResult
 
 ROWS = 10  # of the table during a search, and at its end
 GIVEN = "(nothing changed)"

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from palmette.data.analysed import Labelling, LabelLists
+from palmette.data.analysed import Candidate, LabelLists
 from palmette.data.corpus import Corpus, bytes_of
 from palmette.data.formats.jsonl import TAGS
 from palmette.data.formats.labelling import SCORE, RowTexts, check_labels
@@ -39,7 +39,9 @@ class NBestWriter:
 
     n: the length of a list; empty: the candidate of a sentence without tokens."""
 
-    def __init__(self, source: str, format: str | None, labels: Sequence[str], n: int, empty: Labelling) -> None:
+    def __init__(
+        self, source: str, format: str | None, labels: Sequence[str], n: int, empty: Candidate[list[str]]
+    ) -> None:
         self.row = load_format(source)
         default = "jsonl" if next(iter(self.row.outputs)) == "jsonl" else "crfpp"
         self.format = default if format in (None, "auto") else str(format)
@@ -113,7 +115,7 @@ def _objects(writer: NBestWriter, corpus: Corpus, lists: Lists) -> Iterator[byte
         yield msgspec.json.encode(fields | candidates[0] | {NBEST: candidates}) + b"\n"
 
 
-def _as_json(one: Labelling) -> dict[str, Any]:
+def _as_json(one: Candidate[list[str]]) -> dict[str, Any]:
     fields: dict[str, Any] = {TAGS: one.output, SCORE: one.score}
     return fields if one.probability is None else fields | {PROBABILITY: one.probability}
 

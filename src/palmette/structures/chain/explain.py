@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palmette.data.analysed import Labelling
+from palmette.data.analysed import Candidate
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask
 from palmette.display import drawn, printed_by
@@ -61,8 +61,8 @@ class Explanation(NamedTuple):
     """Two label sequences of a sentence, and what decides between them. Scores are exact sums of weights."""
 
     words: list[str]
-    first: Labelling
-    second: Labelling
+    first: Candidate[list[str]]
+    second: Candidate[list[str]]
     first_states: list[str] | None  # the best paths of a latent model; None for a plain one
     second_states: list[str] | None
     difference: float
@@ -99,7 +99,7 @@ class Explanation(NamedTuple):
         return drawn(self, "reports.notebook:explained")
 
 
-def _candidate(one: Labelling, states: list[str] | None) -> dict[str, Any]:
+def _candidate(one: Candidate[list[str]], states: list[str] | None) -> dict[str, Any]:
     fields: dict[str, Any] = {"tags": one.output, "score": one.score}
     if one.probability is not None:
         fields["probability"] = one.probability
@@ -178,7 +178,11 @@ def explain_between(
 
 
 def _compared(
-    model: ChainModel, corpus: Corpus, first: Labelling, second: Labelling, bias: dict[str, float] | None
+    model: ChainModel,
+    corpus: Corpus,
+    first: Candidate[list[str]],
+    second: Candidate[list[str]],
+    bias: dict[str, float] | None,
 ) -> Explanation:
     """What decides between two label sequences."""
     numbers = {label: k for k, label in enumerate(model.labels)}

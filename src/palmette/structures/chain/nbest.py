@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from palmette.data.analysed import Candidate, Labelling, LabelLists, SentenceLabels, TaggedSentence
+from palmette.data.analysed import Candidate, LabelLists, SentenceLabels, TaggedSentence
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.schemes import unseen_scheme
@@ -28,7 +28,7 @@ MOST_BEST = 1000
 CELLS = 1 << 20  # labels that a call of the kernel makes room for, unless one sentence needs more
 
 
-def of_no_token(model: ChainModel) -> Labelling:
+def of_no_token(model: ChainModel) -> Candidate[list[str]]:
     """The only candidate of an empty sentence."""
     return Candidate([], 0.0, 1.0 if are_probabilities(model) else None)
 
@@ -45,7 +45,7 @@ def nbest_lists(
     bias: dict[str, float] | None = None,
     known: LabelMask | None = None,
     names: Sequence[Any] | None = None,
-) -> Iterator[list[Labelling]]:
+) -> Iterator[list[Candidate[list[str]]]]:
     """Of each sentence the n best label sequences, best first; fewer where there are no more. `names`: what the labels
     are called there."""
     for part in label_lists(model, corpus, n, bias, known):

@@ -1,6 +1,6 @@
 """`tune`: which options of a tagger are best for given data, by successive halving on development data.
 
-found = palmette.tune(X, y, tagger=Tagger("ner"), space={"learner": ["crf", "mira"], "l2": "0.1..10"}, trials=20)
+found = tuning.tune(X, y, tagger=Tagger("ner"), space={"learner": ["crf", "mira"], "l2": "0.1..10"}, trials=20)
 tagger = Tagger(**found.best_params).fit(X, y)
 """
 
