@@ -273,7 +273,7 @@ def page(record: Record) -> str:
 the spread is over {SETS} sets of test negatives. {record.decides()}
 
 The task: real sentences against sentences drawn from a trigram model ([language models](../lm.md)), told apart by a
-[classifier over latent chunkings](../classify.md#classify-sentences-by-latent-structures). To train on there are {POSITIVES:,} sentences of film
+[classifier over latent chunkings](../classify.md). To train on there are {POSITIVES:,} sentences of film
 reviews and as many pseudo-negatives; {DEV:,} + {DEV:,} to choose the pass by; {TEST:,} against {SETS} times {TEST:,}
 negatives to test on. The second corpus is Brown's, with negatives from a model of its own.
 
