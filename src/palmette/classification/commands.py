@@ -7,7 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from palmette.classification.options import ClassifierOptions
+from palmette.classification.options import ClassifierOptions, parse_helper
 from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
 from palmette.cli.common import OF_FILES, EncodingOptions, ThreadOptions, base_params, is_model, names_of, text_spec
 from palmette.cli.compare import Comparing
@@ -62,8 +62,8 @@ class LabelledCommand(FormatOption, Command):
 class ClassifyingOptions(Options):
     """Options of commands that classify with a model."""
 
-    tagger: str | None = option(
-        default=None, metavar="MODEL", group="data", path="input",
+    with_: str | None = option(
+        default=None, flag="with", metavar="[pos=]MODEL", group="data", path="input", parse=parse_helper,
         help="A tagger for parts of speech (default: the one that the model was trained with, if it still exists).",
     )  # fmt: skip
 
@@ -287,7 +287,7 @@ class Classify(FormatOption, ClassifyingOptions, ThreadOptions, EncodingOptions,
     """Write the class and the score of each sentence."""
 
     examples = ("classifier classify classifier.palm input.txt -o classes.tsv",)
-    common = ("output", "text", "tagger", "format", "to", "structures", "threads", "quiet")
+    common = ("output", "text", "with", "format", "to", "structures", "threads", "quiet")
     owners = (TextSpec,)
     hidden = ("max-cell",)
 
@@ -310,7 +310,7 @@ class Classify(FormatOption, ClassifyingOptions, ThreadOptions, EncodingOptions,
     def run(self) -> None:
         if self.text is not None and (self.data != "-" or self.format is not None or self.given(*OF_FILES)):
             raise UsageError("--text is a sentence instead of a file: leave the file and the options for files out")
-        classifier = load_with_tagger(self.model, self.tagger, self.quiet)
+        classifier = load_with_tagger(self.model, self.with_, self.quiet)
         if self.text is not None:
             from palmette.classification.files import parse_line
             from palmette.data.text import UTF8, write_text
@@ -337,7 +337,7 @@ class EvalClassifier(ClassifyingOptions, JsonOptions, LabelledCommand):
     """Score a classifier on sentences whose classes are known."""
 
     examples = ("classifier eval classifier.palm test.tsv",)
-    common = ("format", "positives", "negatives", "tagger", "json", "quiet")
+    common = ("format", "positives", "negatives", "with", "json", "quiet")
     model: str = option(argument=True, path="input", help="The model file.")
     data: str | None = option(
         default=None, argument=True, path="input",
@@ -345,7 +345,7 @@ class EvalClassifier(ClassifyingOptions, JsonOptions, LabelledCommand):
     )  # fmt: skip
 
     def run(self) -> None:
-        classifier = load_with_tagger(self.model, self.tagger, self.quiet)
+        classifier = load_with_tagger(self.model, self.with_, self.quiet)
         model = classifier.model_
         given = read_labelled(self.sources(self.data), model.classes)
         found = classifier.evaluate(*given)
@@ -368,7 +368,7 @@ class CompareClassifiers(ClassifyingOptions, Comparing, LabelledCommand):
     """Compare classifiers on the same labelled sentences, with significance tests."""
 
     examples = ("classifier compare old.palm new.palm test.tsv",)
-    common = ("format", "positives", "negatives", "tagger", "rounds", "seed", "json", "quiet")
+    common = ("format", "positives", "negatives", "with", "rounds", "seed", "json", "quiet")
     files: list = option(
         argument=True, repeat=True, path="input",
         help="Two or more models or outputs of `classifier classify`, followed by a labelled file: CLASS<TAB>words per "
@@ -389,7 +389,7 @@ class CompareClassifiers(ClassifyingOptions, Comparing, LabelledCommand):
         from palmette.evaluation.rivals import class_rivals
 
         models = {
-            name: load_with_tagger(file, self.tagger, self.quiet) for name, file in systems.items() if is_model(file)
+            name: load_with_tagger(file, self.with_, self.quiet) for name, file in systems.items() if is_model(file)
         }
         given = read_labelled(self.sources(data), _classes(models))
         guesses = {

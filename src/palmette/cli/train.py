@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Options that a resumed training takes from its model
 FIXED = (
     "template", "features", "order", "edge_features", "lexicons", "clusters", "ends", "states", "latent",
-    "label_history", "init", "init_size", "split_after", "unicode",
+    "label_history", "latent_init", "latent_init_size", "split_after", "unicode",
 )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
         help="Write a compact model: weights of 8 bits, without the attributes that development data does not miss.",
     )  # fmt: skip
     prune: bool = option(default=False, group="output", help="Leave out attributes whose weights are all zero.")
-    plot: str | None = option(
+    picture: str | None = option(
         default=None, metavar="FILE", group="output", path="output",
         help="Draw the learning curve to this file: .png, .svg or .pdf (needs matplotlib).",
     )  # fmt: skip
@@ -93,11 +93,11 @@ class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
         from palmette.training.interrupt import stop_on_sigterm
 
         model_file.check_output(self.output)
-        if self.plot is not None:
+        if self.picture is not None:
             from palmette.reports.plots import picture_format
 
-            model_file.check_output(self.plot)
-            picture_format(self.plot)
+            model_file.check_output(self.picture)
+            picture_format(self.picture)
         stop_on_sigterm()
         begun = time.perf_counter()
         old = Tagger.load(self.resume) if self.resume else None
@@ -123,10 +123,10 @@ class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
         report_training(tagger.outcome_, self.output, seconds, lambda: about(tagger), self.json, self.quiet)
         if self.compact and not silent:
             log_compact(tagger.compaction_)
-        if self.plot is not None:
+        if self.picture is not None:
             from palmette.reports.plots import plot, save_figure
 
-            save_figure(plot(tagger, title=self.output), self.plot)
+            save_figure(plot(tagger, title=self.output), self.picture)
         exit_if_interrupted(tagger.outcome_)
 
     def _watched(self, display: Any) -> Any:
