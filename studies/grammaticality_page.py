@@ -273,7 +273,7 @@ def page(record: Record) -> str:
 the spread is over {SETS} sets of test negatives. {record.decides()}
 
 The task: real sentences against sentences drawn from a trigram model ([language models](../lm.md)), told apart by a
-[classifier over latent chunkings](../grammaticality.md). To train on there are {POSITIVES:,} sentences of film
+[classifier over latent chunkings](../classify.md). To train on there are {POSITIVES:,} sentences of film
 reviews and as many pseudo-negatives; {DEV:,} + {DEV:,} to choose the pass by; {TEST:,} against {SETS} times {TEST:,}
 negatives to test on. The second corpus is Brown's, with negatives from a model of its own.
 
@@ -316,7 +316,7 @@ in the last column guarded negatives from a model of another text, brown.txt, in
 The level: nothing here is near the published 98. Dropping the guards does not change that. Negatives from a model of
 another text do: there a bag of words tells most of them, and what is learnt is mostly the difference between the texts.
 `palmette classifier cues` says so. The quality of the negatives decides: drawn from single words they give the
-published level on both corpora ([how hard the negatives are](../grammaticality.md#how-hard-the-negatives-are)). With
+published level on both corpora ([how hard the negatives are](../benchmarks.md#how-hard-the-negatives-are)). With
 trigram negatives others report 74 to 90 (Okanohara and Tsujii 2007; Post 2011): the level here is in company.
 
 The order: between the learners there are one or two points, where the published comparison has eight. All rows have

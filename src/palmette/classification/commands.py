@@ -8,14 +8,15 @@ import time
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from palmette.classification.options import ClassifierOptions, parse_helper
-from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
+from palmette.cli.command import Command, JsonOptions, OutputOptions
 from palmette.cli.common import OF_FILES, EncodingOptions, ThreadOptions, base_params, is_model, names_of, text_spec
 from palmette.cli.compare import Comparing
-from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source, report_training
+from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source
+from palmette.cli.training import TrainingCommand
 from palmette.data.text import TextSpec
 from palmette.errors import DataError, UsageError
 from palmette.options.declare import Options, option
-from palmette.options.presets import CLASSIFIER_PRESETS, listed
+from palmette.options.presets import CLASSIFIER_PRESETS, preset_option
 
 if TYPE_CHECKING:
     from palmette.classification.classifier import Classifier
@@ -137,19 +138,16 @@ def load_with_tagger(model: str, tagger: str | None, quiet: bool) -> Classifier:
 # --- train ---------------------------------------------------------------------------------------------------
 
 
-# Options that a resumed training takes from its model
-FIXED = (
-    "features", "template", "views", "types", "latent", "pairs", "normalise", "estimator", "init", "init_range",
-    "unicode",
-)  # fmt: skip
-
-
-class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand):
+class TrainClassifier(TrainingCommand, LabelledCommand):
     """Train a classifier of sentences: it finds the latent structure that helps the decision most."""
 
     examples = ("classifier train train.tsv -o classifier.palm --dev dev.tsv",)
     owners = (ClassifierOptions, TextSpec)
-    updates = ("resume",)
+    fixed = (
+        "features", "template", "views", "types", "latent", "pairs", "normalise", "estimator", "chunker_init",
+        "chunker_init_range", "unicode",
+    )  # fmt: skip
+    kept = "features, views and classes"
     common = (
         "output", "dev", "positives", "negatives", "learner", "latent", "types", "features", "template", "passes",
         "resume", "quiet",
@@ -160,7 +158,6 @@ class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand)
         help="One sentence per line: CLASS<TAB>words, optionally followed by <TAB>parts of speech. Or JSON lines with "
         "tokens, pos and label.",
     )  # fmt: skip
-    output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
     dev: str | None = option(
         default=None,
         metavar="FILE",
@@ -181,21 +178,7 @@ class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand)
     dev_negatives: str | None = option(
         default=None, metavar="FILE", group="data", path="input", help="Negative sentences; goes with --dev-positives."
     )
-    preset: str | None = option(
-        default=None, flag="as", metavar="NAME", group="model", choices=listed(CLASSIFIER_PRESETS),
-        help="Train as published: a name for the settings of a method, which are printed and further flags change.",
-    )  # fmt: skip
-    resume: str | None = option(
-        default=None, metavar="MODEL", group="training", path="input",
-        help="Continue training this model, also with new data and attributes; its options are kept.",
-    )  # fmt: skip
-    checkpoint: bool = option(
-        default=False, group="training", help="Keep in the model what --resume needs to continue exactly."
-    )
-    threads: int | None = option(
-        default=None, low=1, group="training",
-        help="Threads (default: all cores); the model is the same for any number. See --batch-size.",
-    )  # fmt: skip
+    preset: str | None = preset_option(CLASSIFIER_PRESETS)
     strip: bool = option(default=False, group="output", help="Leave out the attributes' names, used by `inspect` only.")
 
     def run(self) -> None:
@@ -205,12 +188,7 @@ class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand)
             raise UsageError("give development files or --dev-share, not both")
         if len(self.given("features", "template")) > 1:
             raise UsageError("give --features or --template, not both")
-        from palmette.data import model_file
-        from palmette.training.interrupt import stop_on_sigterm
-
-        model_file.check_output(self.output)
-        stop_on_sigterm()
-        begun = time.perf_counter()
+        begun = self.begin()
         old = load_with_tagger(self.resume, None, self.quiet) if self.resume else None
         classifier = self._classifier(old)
         classifier._check_values()
@@ -219,24 +197,20 @@ class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand)
         dev = read_labelled(dev_sources, classes) if dev_sources.given else None
         self._fit(classifier, train, dev, classes[1], old)
         classifier.save(self.output)
-        if not (self.json or self.quiet):
+        if not self.silent:
             from palmette.classification.inspection import training_notes
 
             for note in training_notes(classifier.model_):
                 print(note)
-        seconds = time.perf_counter() - begun
-        report_training(classifier.outcome_, self.output, seconds, lambda: _about(classifier), self.json, self.quiet)
+        self.report(classifier.outcome_, begun, lambda: _about(classifier))
         exit_if_interrupted(classifier.outcome_)
 
     def _classifier(self, old: Classifier | None) -> Classifier:
         """A classifier with the options given; a resumed one keeps those of its model."""
         from palmette.classification.classifier import Classifier
 
-        fixed = self.given(*FIXED) + (["positive"] if self.positive is not None else [])
-        if old is not None and fixed:
-            flags = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
-            raise UsageError(f"{flags}: --resume continues with the features, views and classes of the model")
-        before = base_params(ClassifierOptions, self.preset, CLASSIFIER_PRESETS, old, self.quiet or self.json)
+        self.check_resumed(*([] if self.positive is None else ["positive"]))
+        before = base_params(ClassifierOptions, self.preset, CLASSIFIER_PRESETS, old, self.silent)
         return Classifier(**self.params(ClassifierOptions, before))
 
     def _classes(self, sources: Sources, train: LabelledSentences) -> tuple[str, str]:
@@ -256,7 +230,7 @@ class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand)
         from palmette.reports.progress import TrainingDisplay
 
         metric = None if dev is None and classifier.dev_share is None else "accuracy"
-        with TrainingDisplay(classifier._settings().n_passes(), metric, self.quiet or self.json) as display:
+        with TrainingDisplay(classifier._settings().n_passes(), metric, self.silent) as display:
             classifier.fit(
                 *train, dev=dev, positive=positive, names=not self.strip,
                 resume=None if old is None else old.model_, checkpoint=self.checkpoint,

@@ -132,7 +132,7 @@ def _parts(labels: Sequence[str]) -> list[tuple[str, str]]:
 
 
 logger = logging.getLogger(__name__)
-ZERO_PASSES = 3  # from zero, to find the range of weights; see docs/grammaticality.md
+ZERO_PASSES = 3  # from zero, to find the range of weights; see docs/classify.md
 SAME_COLUMNS = "development data needs the columns of the training data"
 
 

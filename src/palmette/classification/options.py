@@ -26,7 +26,7 @@ VIEWS = {"iob1": "IOB1", "iob2": "IOB2", "ioe1": "IOE1", "ioe2": "IOE2", "o+c": 
 _OTHER_NAMES = {"iobes": "o+c", "bioes": "o+c", "bio": "iob2"}
 MOST_TYPES = 200
 MOST_LATENT = 256
-TYPES = 4  # of chunks by default: on real data five views gain much from several, see docs/grammaticality.md
+TYPES = 4  # of chunks by default: on real data five views gain much from several, see docs/benchmarks.md
 MOST_BATCH = 4  # chosen by itself: accuracy is that of one by one; batches of 16 lose five points
 COMBINE = {
     "add": "each view has its own structure",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from palmette.errors import UsageError
-from palmette.options.declare import Options
+from palmette.options.declare import Options, option
 from palmette.options.spelling import as_flags, assemble
 
 SUN2009 = "Sun et al. 2009"
@@ -239,6 +239,10 @@ def preset_of(estimator: type[Options], name: str) -> Preset:
     return table[name]
 
 
-def listed(presets: Mapping[str, Preset]) -> dict[str, str]:
-    """A clause of help per preset: the method and its source."""
-    return {name: f"{preset.about} ({preset.source})" for name, preset in presets.items()}
+def preset_option(presets: Mapping[str, Preset]) -> Any:
+    """The option --as of a command that trains; its help has a clause per preset, with the method and its source."""
+    return option(
+        default=None, flag="as", metavar="NAME", group="model",
+        choices={name: f"{preset.about} ({preset.source})" for name, preset in presets.items()},
+        help="Train as published: a name for the settings of a method, which are printed and further flags change.",
+    )  # fmt: skip

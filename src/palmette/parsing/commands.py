@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.change import MOST_LOSS, log_loss, save_and_report
-from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
+from palmette.cli.command import Command, ForceOptions, JsonOptions, OutputOptions
 from palmette.cli.common import (
     OF_FILES,
     EncodingOptions,
@@ -21,12 +21,13 @@ from palmette.cli.common import (
     text_spec,
 )
 from palmette.cli.compare import Comparing, systems_and_gold
-from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source, report_training
+from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source
+from palmette.cli.training import TrainingCommand
 from palmette.data.formats.spec import names_from_text
 from palmette.data.text import TextSpec
 from palmette.errors import DataError, UsageError, counted
 from palmette.options.declare import Options, option
-from palmette.options.presets import PARSER_PRESETS, listed
+from palmette.options.presets import PARSER_PRESETS, preset_option
 from palmette.options.search import MOST_BEAM
 from palmette.parsing.options import ParserOptions
 
@@ -157,12 +158,13 @@ def show_trees(drawings: Sequence[tuple[str, DrawnTree, DrawnTree | None]], svg:
 # --- train ---------------------------------------------------------------------------------------------------
 
 
-class TrainParser(ConfigOptions, ForceOptions, JsonOptions, Command):
+class TrainParser(TrainingCommand):
     """Train a dependency parser from a treebank."""
 
     examples = ("parser train train.conllu -o parser.palm --dev dev.conllu",)
     owners = (ParserOptions, TextSpec)
-    updates = ("resume",)
+    fixed = ("features",)
+    kept = "templates and fields"
     common = (
         "output", "dev", "learner", "beam", "update", "passes", "patience", "with", "jackknife", "features",
         "resume", "quiet",
@@ -173,24 +175,13 @@ class TrainParser(ConfigOptions, ForceOptions, JsonOptions, Command):
         path="input",
         help="Sentences with trees: CoNLL-U or CoNLL-X; `-` is standard input, gzip is fine.",
     )
-    output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
     dev: str | None = option(
         default=None,
         metavar="FILE",
         path="input",
         help="Development treebank: the pass with the best LAS on it is kept.",
     )
-    preset: str | None = option(
-        default=None, flag="as", metavar="NAME", group="model", choices=listed(PARSER_PRESETS),
-        help="Train as published: a name for the settings of a method, which are printed and further flags change.",
-    )  # fmt: skip
-    resume: str | None = option(
-        default=None, metavar="MODEL", group="training", path="input",
-        help="Continue training this model, also with new data and relations; its options are kept.",
-    )  # fmt: skip
-    checkpoint: bool = option(
-        default=False, group="training", help="Keep in the model what --resume needs to continue exactly."
-    )
+    preset: str | None = preset_option(PARSER_PRESETS)
     with_: list | None = option(
         default=None, flag="with", repeat=True, metavar="[FIELD=]MODEL", group="data", path="input",
         help="Replace tags of the treebanks by those of a palmette tagger: MODEL, upos=MODEL or xpos=MODEL; may be "
@@ -215,26 +206,18 @@ class TrainParser(ConfigOptions, ForceOptions, JsonOptions, Command):
         help="Write a compact model: weights of 8 or 16 bits, and without weights that the development data does not "
         "miss; see `palmette parser compact`.",
     )  # fmt: skip
-    threads: int | None = option(
-        default=None, low=1, group="training",
-        help="Threads (default: all cores); the model is the same for any number. See --batch-size.",
-    )  # fmt: skip
 
     def run(self) -> None:
         self._check()
-        from palmette.data import model_file
         from palmette.data.formats.conllu import read_treebank
         from palmette.options.training import available_cores
         from palmette.parsing.parser import Parser
         from palmette.parsing.retag import prepare_training
         from palmette.reports.progress import TrainingDisplay
-        from palmette.training.interrupt import stop_on_sigterm
 
-        model_file.check_output(self.output)
-        stop_on_sigterm()
-        begun = time.perf_counter()
+        begun = self.begin()
         old = Parser.load(self.resume) if self.resume else None
-        before = base_params(ParserOptions, self.preset, PARSER_PRESETS, old, self.quiet or self.json)
+        before = base_params(ParserOptions, self.preset, PARSER_PRESETS, old, self.silent)
         parser = Parser(**self.params(ParserOptions, before))
         settings = parser._settings()
         spec = text_spec(self)
@@ -243,32 +226,28 @@ class TrainParser(ConfigOptions, ForceOptions, JsonOptions, Command):
         treebank, held_out, about = prepare_training(
             treebank,
             held_out,
-            taggers=taggers_of(self.with_, self.quiet or self.json),
+            taggers=taggers_of(self.with_, self.silent),
             folds=self.jackknife,
             ignored=self.ignore or ([] if old is None else old.model_.meta.get("ignored", [])),
         )
         metric = None if self.dev is None else "LAS"
-        with TrainingDisplay(settings.n_passes(), metric, self.quiet or self.json) as display:
+        with TrainingDisplay(settings.n_passes(), metric, self.silent) as display:
             parser.fit(
                 treebank, dev=held_out, resume=None if old is None else old.model_, checkpoint=self.checkpoint,
                 threads=self.threads, progress=display, about=about,
             )  # fmt: skip
         if self.compact:
             report = parser.compact(held_out, threads=self.threads or available_cores(), most_loss=MOST_LOSS)
-            if not (self.quiet or self.json):
+            if not self.silent:
                 log_compaction(report)
         parser.save(self.output)
-        seconds = time.perf_counter() - begun
-        report_training(parser.outcome_, self.output, seconds, lambda: _about(parser), self.json, self.quiet, "dev LAS")
+        self.report(parser.outcome_, begun, lambda: _about(parser), "dev LAS")
         exit_if_interrupted(parser.outcome_)
 
     def _check(self) -> None:
         if self.dev is None and self.given("patience"):
             raise UsageError("--patience needs development data: --dev FILE")
-        fixed = [*self.given("features"), *(["ignore"] if self.ignore is not None else [])]
-        if self.resume and fixed:
-            flags = ", ".join(f"--{name}" for name in fixed)
-            raise UsageError(f"{flags}: --resume continues with the templates and fields of the model")
+        self.check_resumed(*([] if self.ignore is None else ["ignore"]))
         if self.compact and self.checkpoint:
             raise UsageError("--compact drops what --checkpoint must keep: choose one of them")
 
