@@ -120,7 +120,7 @@ def read_labelled(sources: Sources, classes: tuple[str, str] | None = None) -> L
     return LabelledSentences([s.tokens for s in (*up, *down)], [high] * len(up) + [low] * len(down))
 
 
-def load_with_tagger(model: str, tagger: str | None, quiet: bool) -> Classifier:
+def load_with_tagger(model: str, tagger: str | None) -> Classifier:
     """A classifier, with the tagger that it was trained with or another."""
     from palmette.classification.classifier import Classifier
 
@@ -189,7 +189,7 @@ class TrainClassifier(TrainingCommand, LabelledCommand):
         if len(self.given("features", "template")) > 1:
             raise UsageError("give --features or --template, not both")
         begun = self.begin()
-        old = load_with_tagger(self.resume, None, self.quiet) if self.resume else None
+        old = load_with_tagger(self.resume, None) if self.resume else None
         classifier = self._classifier(old)
         classifier._check_values()
         train = read_labelled(sources, None if old is None else old.model_.classes)
@@ -284,7 +284,7 @@ class Classify(FormatOption, ClassifyingOptions, ThreadOptions, EncodingOptions,
     def run(self) -> None:
         if self.text is not None and (self.data != "-" or self.format is not None or self.given(*OF_FILES)):
             raise UsageError("--text is a sentence instead of a file: leave the file and the options for files out")
-        classifier = load_with_tagger(self.model, self.with_, self.quiet)
+        classifier = load_with_tagger(self.model, self.with_)
         if self.text is not None:
             from palmette.classification.files import parse_line
             from palmette.data.text import UTF8, write_text
@@ -319,7 +319,7 @@ class EvalClassifier(ClassifyingOptions, JsonOptions, LabelledCommand):
     )  # fmt: skip
 
     def run(self) -> None:
-        classifier = load_with_tagger(self.model, self.with_, self.quiet)
+        classifier = load_with_tagger(self.model, self.with_)
         model = classifier.model_
         given = read_labelled(self.sources(self.data), model.classes)
         found = classifier.evaluate(*given)
@@ -362,9 +362,7 @@ class CompareClassifiers(ClassifyingOptions, Comparing, LabelledCommand):
     def _rivals(self, systems: dict[str, str], data: str | None) -> Rivals:
         from palmette.evaluation.rivals import class_rivals
 
-        models = {
-            name: load_with_tagger(file, self.with_, self.quiet) for name, file in systems.items() if is_model(file)
-        }
+        models = {name: load_with_tagger(file, self.with_) for name, file in systems.items() if is_model(file)}
         given = read_labelled(self.sources(data), _classes(models))
         guesses = {
             name: models[name].predict(given.X).tolist() if name in models else _classes_in(file, given)

@@ -239,12 +239,12 @@ class Pick(HelperOptions, EncodingOptions, OutputOptions, Command):
     def run(self) -> None:
         from palmette.estimators.picking import pick_file
 
-        tagger = load_tagger(self.model, self.quiet)
+        tagger = load_tagger(self.model)
         report_source(self.data, self.quiet)
         picked = pick_file(
             tagger, self.data, self.output, self.number, by=self.by, diversity=self.diversity,
             exclude=self.exclude or (), scores=self.scores, spec=format_spec(self.params(FormatSpec)),
-            add=self.helpers(self.quiet), output_encoding=self.output_encoding,
+            add=self.helpers(), output_encoding=self.output_encoding,
             progress=None if self.quiet else Meter(),
         )  # fmt: skip
         if self.output != "-":

@@ -181,7 +181,7 @@ class SentenceCommand(HelperOptions, Command):
 
     def corpus(self, tagger: Tagger) -> Corpus:
         """The sentence, with the columns that other models make."""
-        helpers = self.helpers(bool(getattr(self, "quiet", False)))
+        helpers = self.helpers()
         if self.data is not None:
             return self._from_file(tagger, helpers, self.data)
         from palmette.reports.sentence import typed_sentence
@@ -216,7 +216,7 @@ class Explain(BiasOptions, JsonOptions, SentenceCommand):
 
     def run(self) -> None:
         self.check_source()
-        tagger = load_tagger(self.model, self.quiet)
+        tagger = load_tagger(self.model)
         from palmette.reports.sentence import print_explanation
         from palmette.structures.chain.explain import explain
 
@@ -239,7 +239,7 @@ class DrawTrellis(SearchOptions, BiasOptions, JsonOptions, SentenceCommand):
 
     def run(self) -> None:
         self.check_source()
-        tagger = load_tagger(self.model, self.quiet, self)
+        tagger = load_tagger(self.model, self)
         from palmette.structures.chain.trellis import trellis_of
 
         record = trellis_of(tagger.model_, self.corpus(tagger), biases(self.bias))

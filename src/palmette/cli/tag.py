@@ -114,8 +114,8 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
             loaded(BULK)(self, decode)
             return
         self._check_order()
-        tagger = load_tagger(self.model, self.quiet, self)
-        helpers = self.helpers(self.quiet)
+        tagger = load_tagger(self.model, self)
+        helpers = self.helpers()
         if self.confidence or self.marginals:
             tagger.model_.need_exact("--confidence and --marginals")
             self._warn_of_scale(tagger)

@@ -68,13 +68,13 @@ class DrawingOptions(Options):
     )
 
 
-def load_parser(path: str, quiet: bool) -> Parser:
+def load_parser(path: str) -> Parser:
     from palmette.parsing.parser import Parser
 
     return Parser.load(path)
 
 
-def taggers_of(given: Sequence[str] | None, quiet: bool) -> list[tuple[str, Any]]:
+def taggers_of(given: Sequence[str] | None) -> list[tuple[str, Any]]:
     """The values of --with, `MODEL` or `upos=MODEL`, as pairs of the field that is tagged and the tagger."""
     from palmette.data.treebank import FIELDS
     from palmette.parsing.retag import TAGS, tag_field
@@ -85,7 +85,7 @@ def taggers_of(given: Sequence[str] | None, quiet: bool) -> list[tuple[str, Any]
         named = bool(equals) and name in TAGS
         if equals and not named and name in FIELDS:
             raise UsageError(f"--with {item}: a tagger writes {' or '.join(TAGS)}, not {name}")
-        tagger = load_tagger(path if named else item, quiet)
+        tagger = load_tagger(path if named else item)
         field = name if named else tag_field(tagger)
         if field in (known for known, _ in found):
             raise UsageError(f"--with: two taggers write {field}")
@@ -93,11 +93,11 @@ def taggers_of(given: Sequence[str] | None, quiet: bool) -> list[tuple[str, Any]
     return found
 
 
-def preparation(parser: Parser, given: Sequence[str] | None, quiet: bool) -> Preparation:
+def preparation(parser: Parser, given: Sequence[str] | None) -> Preparation:
     """What happens to sentences before parsing: taggers run, and fields that the training ignored are emptied."""
     from palmette.parsing.retag import Preparation
 
-    return Preparation(taggers_of(given, quiet), tuple(parser.model_.meta.get("ignored", ())))
+    return Preparation(taggers_of(given), tuple(parser.model_.meta.get("ignored", ())))
 
 
 class WarningPreparation:
@@ -226,7 +226,7 @@ class TrainParser(TrainingCommand):
         treebank, held_out, about = prepare_training(
             treebank,
             held_out,
-            taggers=taggers_of(self.with_, self.silent),
+            taggers=taggers_of(self.with_),
             folds=self.jackknife,
             ignored=self.ignore or ([] if old is None else old.model_.meta.get("ignored", [])),
         )
@@ -295,8 +295,8 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
 
     def run(self) -> None:
         self._check()
-        parser = load_parser(self.model, self.quiet)
-        ready = preparation(parser, self.with_, self.quiet)
+        parser = load_parser(self.model)
+        ready = preparation(parser, self.with_)
         if self.text is not None:
             self._typed(parser, ready, self.text)
             return
@@ -423,13 +423,13 @@ class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
 
     def _parsed(self) -> tuple[Any, Any]:
         """Gold, and what the parser makes of its words."""
-        parser = load_parser(self.first, self.quiet)
+        parser = load_parser(self.first)
         from palmette.data.formats.conllu import read_treebank
 
         gold = read_treebank(self.second, skip_bad=self.skip_bad, spec=text_spec(self))
         if not gold.n_tokens:
             raise DataError("no sentence to score", file=self.second)
-        prepare = WarningPreparation(parser, preparation(parser, self.with_, self.quiet))
+        prepare = WarningPreparation(parser, preparation(parser, self.with_))
         return gold, parser.parse(prepare(gold), beam=self.beam, threads=self.n_threads)
 
     def _drawings(self, gold: HasTrees, guess: HasTrees, n: int) -> list[tuple[str, DrawnTree, DrawnTree | None]]:
@@ -508,8 +508,8 @@ class CompareParsers(ParsingOptions, Comparing):
             from palmette.data.formats.conllu import read_treebank
 
             words = words or read_treebank(gold, labelled=False, spec=spec)
-            parser = load_parser(file, self.quiet)
-            ready = preparation(parser, self.with_, self.quiet)
+            parser = load_parser(file)
+            ready = preparation(parser, self.with_)
             found.append(parser.parse(ready(words), beam=self.beam, threads=self.n_threads))
         return right, found
 
@@ -569,10 +569,10 @@ class CompactParser(ThreadOptions, ForceOptions, JsonOptions, Command):
         from palmette.data.formats.conllu import read_treebank
 
         model_file.check_output(self.output)
-        parser = load_parser(self.model, self.quiet)
+        parser = load_parser(self.model)
         dev = None
         if self.dev is not None:
-            ready = preparation(parser, self.with_, self.quiet or self.json)
+            ready = preparation(parser, self.with_)
             dev = ready(read_treebank(self.dev, skip_bad=self.skip_bad, spec=text_spec(self)))
         report = parser.compact(dev, most_loss=self.most_loss, threads=self.n_threads)
         about = about_compaction(report) if self.json else None
