@@ -335,7 +335,7 @@ def test_an_error_in_the_middle_leaves_the_old_file(cli: Cli) -> None:
         ("eval --guess train.txt --label 1", "leave the options of a model out"),
         ("eval m.palm train.txt --style magic", "table, conlleval, seqeval, json"),
         ("eval --guess train.txt --style conlleval", "scores spans"),
-        ("inspect m.palm --label Q", "no label 'Q'"),
+        ("inspect m.palm --show-label Q", "no label 'Q'"),
         ("features magic", "pos, chunk, ner, char"),
         ("features chunk --columns 1", "column 1"),
     ],

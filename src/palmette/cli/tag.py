@@ -87,7 +87,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
     )  # fmt: skip
     posterior: bool = option(default=False, group="model", help="Short for --decode marginal.")
     cap: int = option(
-        default=1000, group="model",
+        default=1000, flag="exact-cap", group="model",
         help="Paths per sentence that --decode exact looks at before it gives up the proof.",
     )  # fmt: skip
     to: str | None = option(
