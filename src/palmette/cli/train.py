@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Options that a resumed training takes from its model
 FIXED = (
-    "template", "features", "order", "edge_features", "lexicons", "clusters", "ends", "states", "latent",
+    "template", "features", "order", "edge_features", "lexicons", "clusters", "raw", "ends", "states", "latent",
     "label_history", "init", "init_size", "split_after", "unicode",
 )  # fmt: skip
 
