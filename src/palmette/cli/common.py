@@ -128,6 +128,13 @@ class PartialOptions(Options):
     )  # fmt: skip
 
 
+def is_typed(data: str) -> bool:
+    """Whether an argument is a text and not the name of a file: it has a blank, and there is no such file."""
+    from glob import glob
+
+    return " " in data.strip() and not os.path.exists(data) and not glob(data)
+
+
 def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
     """`NAME=FILE` options as a dictionary."""
     found: dict[str, str] = {}

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
-from palmette.cli.common import ThreadOptions, pairs, text_spec
+from palmette.cli.common import ThreadOptions, is_typed, pairs, text_spec
 from palmette.cli.output import Meter, details_muted, print_json, report_rate, report_source
 from palmette.data.files import shown
 from palmette.data.text import TextSpec
@@ -175,7 +175,7 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
     )  # fmt: skip
 
     def run(self) -> None:
-        if self.text is None and " " in self.data and not os.path.exists(self.data):
+        if self.text is None and is_typed(self.data):
             self.text, self.data = self.data, "-"
         self._check()
         from palmette.pipeline.pipeline import Pipeline
