@@ -288,10 +288,14 @@ def test_known_labels_are_kept(cli: Cli) -> None:
 def test_a_typed_sentence_in_every_format(cli: Cli) -> None:
     words = "The train was late ."
     (found,) = map(json.loads, cli.fine("tag", "pos.palm", "--text", words, "--to", "jsonl").splitlines())
-    assert cli.fine("tag", "pos.palm", words, "--to", "jsonl").splitlines() == [json.dumps(found, separators=(",", ":"))]
+    assert cli.fine("tag", "pos.palm", words, "--to", "jsonl").splitlines() == [
+        json.dumps(found, separators=(",", ":"))
+    ]
     assert found["tokens"] == words.split()
-    rows = [line.split("\t") for line in cli.fine("tag", "pos.palm", "--text", words, "--to", "columns").splitlines()]
-    assert rows[:-1] == [[word, tag] for word, tag in zip(found["tokens"], found["tags"], strict=True)]
+    columns = cli.fine("tag", "pos.palm", "--text", words, "--to", "columns").splitlines()
+    assert [line.split("\t") for line in columns[:-1]] == [
+        [word, tag] for word, tag in zip(found["tokens"], found["tags"], strict=True)
+    ]
     cli.fine("tag", "pos.palm", words, "-o", "typed.txt", "--scores", "-q")
     assert cli.read("typed.txt").startswith("# score ")
     assert cli.fine("tag", "pos.palm", words) == cli.fine("tag", "pos.palm", "--text", words)

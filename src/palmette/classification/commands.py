@@ -14,6 +14,7 @@ from palmette.cli.common import (
     EncodingOptions,
     ThreadOptions,
     base_params,
+    check_order,
     is_model,
     is_typed,
     names_of,
@@ -295,6 +296,7 @@ class Classify(FormatOption, ClassifyingOptions, ThreadOptions, EncodingOptions,
             self.text, self.data = self.data, "-"
         if self.text is not None and (self.data != "-" or self.format is not None or self.given(*OF_FILES)):
             raise UsageError("--text is a sentence instead of a file: leave the file and the options for files out")
+        check_order(self)
         classifier = load_with_tagger(self.model, self.with_)
         if self.text is not None:
             from palmette.classification.files import parse_line
@@ -330,6 +332,7 @@ class EvalClassifier(ClassifyingOptions, JsonOptions, LabelledCommand):
     )  # fmt: skip
 
     def run(self) -> None:
+        check_order(self)
         classifier = load_with_tagger(self.model, self.with_)
         model = classifier.model_
         given = read_labelled(self.sources(self.data), model.classes)

@@ -210,6 +210,16 @@ def is_model(path: str) -> bool:
     return own or reader_of(path) is not None
 
 
+def check_order(command: Command) -> None:
+    """UsageError if the model and the data are exchanged."""
+    first, second = (getattr(command, name, None) for name in ("model", "data"))
+    if isinstance(first, str) and isinstance(second, str) and not is_model(first) and is_model(second):
+        raise UsageError(
+            f"{first} is not a model and {second} is one: the model comes first, as in "
+            f"`palmette {command.path} {second} {first}`"
+        )
+
+
 def load_tagger(path: str, how: SearchOptions | None = None) -> Tagger:
     """A model, searched as in training unless told otherwise; a difference is logged."""
     from palmette.estimators.tagger import Tagger

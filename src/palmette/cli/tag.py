@@ -17,8 +17,8 @@ from palmette.cli.common import (
     SearchOptions,
     ThreadOptions,
     biases,
+    check_order,
     input_spec,
-    is_model,
     is_typed,
     load_tagger,
 )
@@ -117,7 +117,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
         if self._is_bulk():
             loaded(BULK)(self, decode)
             return
-        self._check_order()
+        check_order(self)
         tagger = load_tagger(self.model, self)
         helpers = self.helpers()
         if self.confidence or self.marginals:
@@ -140,14 +140,6 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
             logger.info("proven to be the best: %s of %s", f"{proven:,}", counted(searched, "sentence"))
         if not self.quiet and self.output != "-":
             report_rate(n, "token", seconds, [self.output])
-
-    def _check_order(self) -> None:
-        """UsageError if the model and the input are exchanged."""
-        if self.text is None and not is_model(self.model) and is_model(self.data):
-            raise UsageError(
-                f"{self.model} is not a model and {self.data} is one: the model comes first, as in "
-                f"`palmette tag {self.data} {self.model}`"
-            )
 
     def _is_written(self) -> bool:
         """Whether what a typed sentence gets is written as that of a file is, and not shown in aligned columns."""

@@ -15,6 +15,7 @@ from palmette.cli.common import (
     EncodingOptions,
     ThreadOptions,
     base_params,
+    check_order,
     is_model,
     is_typed,
     load_tagger,
@@ -300,6 +301,7 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
         if self.text is None and is_typed(self.data):
             self.text, self.data = self.data, "-"
         self._check()
+        check_order(self)
         parser = load_parser(self.model)
         ready = preparation(parser, self.with_)
         if self.text is not None:

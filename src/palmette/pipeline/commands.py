@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
-from palmette.cli.common import ThreadOptions, is_typed, pairs, text_spec
+from palmette.cli.common import ThreadOptions, check_order, is_typed, pairs, text_spec
 from palmette.cli.output import Meter, details_muted, print_json, report_rate, report_source
 from palmette.data.files import shown
 from palmette.data.text import TextSpec
@@ -181,6 +181,7 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
         from palmette.pipeline.pipeline import Pipeline
         from palmette.pipeline.run import make_job, run_file
 
+        check_order(self)
         pipeline = Pipeline.load(self.model)
         job = make_job(pipeline.model_, self.input, self.to, self.components, self.beam)
         if self.text is None:
