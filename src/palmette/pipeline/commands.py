@@ -50,8 +50,8 @@ class TrainPipeline(ConfigOptions, ForceOptions, JsonOptions, Command):
 
     owners = (PipelineOptions, TextSpec)
     common = (
-        "output", "dev", "components", "entities", "entities-dev", "lexicons", "jackknife", "beam", "full", "seed",
-        "threads", "json", "quiet",
+        "output", "dev", "components", "entities", "entities-dev", "lexicons", "clusters", "jackknife", "beam", "full",
+        "seed", "threads", "json", "quiet",
     )  # fmt: skip
 
     data: str = option(
