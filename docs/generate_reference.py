@@ -40,7 +40,7 @@ def _learners() -> str:
         NOTE + "# Learners, searches and states\n\n"
         "A learner, a search and a state space are values: `Tagger(learner=Mira(nbest=5), search=Beam(8))`. A name is\n"
         'short for its defaults (`learner="mira"`), and `set_params(learner__nbest=5)` sets one option. On the\n'
-        "command line the same options are flags: `--learner mira --nbest 5 --beam 8`.\n"
+        "command line the same options are flags: `--learner mira --learner-nbest 5 --beam 8`.\n"
     ]
     learners = {Auto.kind: Auto, **LEARNERS}
     head = "| learner | " + " | ".join(STRUCTURES.values()) + " |\n|---|" + ":--:|" * len(STRUCTURES) + "\n"

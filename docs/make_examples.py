@@ -26,8 +26,8 @@ ORDER = (
 )  # fmt: skip
 HEAD = """# Examples
 
-Small programs from five lines to fifty, each with its output. They are in the folder `examples` of the sources, together
-with notebooks of four pages of this documentation. None of them needs data of your own, except the last.
+Small programs from five lines to fifty, each with its output. They are in the folder `examples` of the sources, next to
+notebooks of four pages of this documentation. None of them needs data of your own, except the last.
 
 """
 NOTEBOOKS = {

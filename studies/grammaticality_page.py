@@ -280,8 +280,8 @@ negatives to test on. The second corpus is Brown's, with negatives from a model 
 - Features: word and POS 1- to 3-grams with the chunk tag, and pairs of chunk tags; one chunk type where a row does not
   say otherwise. Parts of speech come from our tagger, trained on lower-cased CoNLL-2000.
 - Rows "from the chunker" start from the weights of our NP chunker, with five views in the IOB2 view, scaled to what
-  weights reach from zero (`--init-range auto`{ranges(record)}). Rows "at 0.1" and "at 0.01" are of an earlier run
-  with the published sizes, which are next to nothing here: features are normalised.
+  weights reach from zero (`--chunker-init-range auto`{ranges(record)}). Rows "at 0.1" and "at 0.01" are of an earlier
+  run with the published sizes, which are next to nothing here: features are normalised.
 - The published figures are on other corpora, after 40 passes, with negatives that are neither matched in length nor
   cleared of sentences of the corpus. The column "published setting" has all of that: 40 passes and the last weights,
   features not normalised, the 23 tags of the whole chunk set, training negatives with words of the positives only,

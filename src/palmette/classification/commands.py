@@ -7,7 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from palmette.classification.options import ClassifierOptions
+from palmette.classification.options import ClassifierOptions, parse_helper
 from palmette.cli.command import Command, JsonOptions, OutputOptions
 from palmette.cli.common import OF_FILES, EncodingOptions, ThreadOptions, base_params, is_model, names_of, text_spec
 from palmette.cli.compare import Comparing
@@ -63,8 +63,8 @@ class LabelledCommand(FormatOption, Command):
 class ClassifyingOptions(Options):
     """Options of commands that classify with a model."""
 
-    tagger: str | None = option(
-        default=None, metavar="MODEL", group="data", path="input",
+    with_: str | None = option(
+        default=None, flag="with", metavar="[pos=]MODEL", group="data", path="input", parse=parse_helper,
         help="A tagger for parts of speech (default: the one that the model was trained with, if it still exists).",
     )  # fmt: skip
 
@@ -120,7 +120,7 @@ def read_labelled(sources: Sources, classes: tuple[str, str] | None = None) -> L
     return LabelledSentences([s.tokens for s in (*up, *down)], [high] * len(up) + [low] * len(down))
 
 
-def load_with_tagger(model: str, tagger: str | None, quiet: bool) -> Classifier:
+def load_with_tagger(model: str, tagger: str | None) -> Classifier:
     """A classifier, with the tagger that it was trained with or another."""
     from palmette.classification.classifier import Classifier
 
@@ -144,8 +144,8 @@ class TrainClassifier(TrainingCommand, LabelledCommand):
     examples = ("classifier train train.tsv -o classifier.palm --dev dev.tsv",)
     owners = (ClassifierOptions, TextSpec)
     fixed = (
-        "features", "template", "views", "types", "latent", "pairs", "normalise", "estimator", "init", "init_range",
-        "unicode",
+        "features", "template", "views", "types", "latent", "pairs", "normalise", "estimator", "chunker_init",
+        "chunker_init_range", "unicode",
     )  # fmt: skip
     kept = "features, views and classes"
     common = (
@@ -189,7 +189,7 @@ class TrainClassifier(TrainingCommand, LabelledCommand):
         if len(self.given("features", "template")) > 1:
             raise UsageError("give --features or --template, not both")
         begun = self.begin()
-        old = load_with_tagger(self.resume, None, self.quiet) if self.resume else None
+        old = load_with_tagger(self.resume, None) if self.resume else None
         classifier = self._classifier(old)
         classifier._check_values()
         train = read_labelled(sources, None if old is None else old.model_.classes)
@@ -261,7 +261,7 @@ class Classify(FormatOption, ClassifyingOptions, ThreadOptions, EncodingOptions,
     """Write the class and the score of each sentence."""
 
     examples = ("classifier classify classifier.palm input.txt -o classes.tsv",)
-    common = ("output", "text", "tagger", "format", "to", "structures", "threads", "quiet")
+    common = ("output", "text", "with", "format", "to", "structures", "threads", "quiet")
     owners = (TextSpec,)
     hidden = ("max-cell",)
 
@@ -284,7 +284,7 @@ class Classify(FormatOption, ClassifyingOptions, ThreadOptions, EncodingOptions,
     def run(self) -> None:
         if self.text is not None and (self.data != "-" or self.format is not None or self.given(*OF_FILES)):
             raise UsageError("--text is a sentence instead of a file: leave the file and the options for files out")
-        classifier = load_with_tagger(self.model, self.tagger, self.quiet)
+        classifier = load_with_tagger(self.model, self.with_)
         if self.text is not None:
             from palmette.classification.files import parse_line
             from palmette.data.text import UTF8, write_text
@@ -311,7 +311,7 @@ class EvalClassifier(ClassifyingOptions, JsonOptions, LabelledCommand):
     """Score a classifier on sentences whose classes are known."""
 
     examples = ("classifier eval classifier.palm test.tsv",)
-    common = ("format", "positives", "negatives", "tagger", "json", "quiet")
+    common = ("format", "positives", "negatives", "with", "json", "quiet")
     model: str = option(argument=True, path="input", help="The model file.")
     data: str | None = option(
         default=None, argument=True, path="input",
@@ -319,7 +319,7 @@ class EvalClassifier(ClassifyingOptions, JsonOptions, LabelledCommand):
     )  # fmt: skip
 
     def run(self) -> None:
-        classifier = load_with_tagger(self.model, self.tagger, self.quiet)
+        classifier = load_with_tagger(self.model, self.with_)
         model = classifier.model_
         given = read_labelled(self.sources(self.data), model.classes)
         found = classifier.evaluate(*given)
@@ -342,7 +342,7 @@ class CompareClassifiers(ClassifyingOptions, Comparing, LabelledCommand):
     """Compare classifiers on the same labelled sentences, with significance tests."""
 
     examples = ("classifier compare old.palm new.palm test.tsv",)
-    common = ("format", "positives", "negatives", "tagger", "rounds", "seed", "json", "quiet")
+    common = ("format", "positives", "negatives", "with", "rounds", "seed", "json", "quiet")
     files: list = option(
         argument=True, repeat=True, path="input",
         help="Two or more models or outputs of `classifier classify`, followed by a labelled file: CLASS<TAB>words per "
@@ -362,9 +362,7 @@ class CompareClassifiers(ClassifyingOptions, Comparing, LabelledCommand):
     def _rivals(self, systems: dict[str, str], data: str | None) -> Rivals:
         from palmette.evaluation.rivals import class_rivals
 
-        models = {
-            name: load_with_tagger(file, self.tagger, self.quiet) for name, file in systems.items() if is_model(file)
-        }
+        models = {name: load_with_tagger(file, self.with_) for name, file in systems.items() if is_model(file)}
         given = read_labelled(self.sources(data), _classes(models))
         guesses = {
             name: models[name].predict(given.X).tolist() if name in models else _classes_in(file, given)

@@ -30,7 +30,7 @@ class Train(TrainingCommand):
     hidden = ("unit", "penn-quotes", "candidates")
     fixed = (
         "template", "features", "order", "edge_features", "lexicons", "clusters", "ends", "states", "latent",
-        "label_history", "init", "init_size", "split_after", "unicode",
+        "label_history", "latent_init", "latent_init_size", "split_after", "unicode",
     )  # fmt: skip
     kept = "features and states"
     common = (
@@ -57,7 +57,7 @@ class Train(TrainingCommand):
         help="Write a compact model: weights of 8 bits, without the attributes that development data does not miss.",
     )  # fmt: skip
     prune: bool = option(default=False, group="output", help="Leave out attributes whose weights are all zero.")
-    plot: str | None = option(
+    picture: str | None = option(
         default=None, metavar="FILE", group="output", path="output",
         help="Draw the learning curve to this file: .png, .svg or .pdf (needs matplotlib).",
     )  # fmt: skip
@@ -73,12 +73,12 @@ class Train(TrainingCommand):
         from palmette.estimators.tagger import Tagger
 
         begun = self.begin()
-        if self.plot is not None:
+        if self.picture is not None:
             from palmette.data.model_file import check_output
             from palmette.reports.plots import picture_format
 
-            check_output(self.plot)
-            picture_format(self.plot)
+            check_output(self.picture)
+            picture_format(self.picture)
         old = Tagger.load(self.resume) if self.resume else None
         tagger = self._tagger(old)
         spec = format_spec(self.params(FormatSpec))
@@ -100,10 +100,10 @@ class Train(TrainingCommand):
         self.report(tagger.outcome_, begun, lambda: about(tagger))
         if self.compact and not self.silent:
             log_compact(tagger.compaction_)
-        if self.plot is not None:
+        if self.picture is not None:
             from palmette.reports.plots import plot, save_figure
 
-            save_figure(plot(tagger, title=self.output), self.plot)
+            save_figure(plot(tagger, title=self.output), self.picture)
         exit_if_interrupted(tagger.outcome_)
 
     def _watched(self, display: Any) -> Any:
