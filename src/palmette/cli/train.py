@@ -29,7 +29,7 @@ class Train(TrainingCommand):
     owners = (TaggerOptions, FormatSpec)
     hidden = ("unit", "penn-quotes", "candidates")
     fixed = (
-        "template", "features", "order", "edge_features", "lexicons", "clusters", "ends", "states", "latent",
+        "template", "features", "order", "edge_features", "lexicons", "clusters", "raw", "ends", "states", "latent",
         "label_history", "latent_init", "latent_init_size", "split_after", "unicode",
     )  # fmt: skip
     kept = "features and states"

@@ -275,7 +275,12 @@ class TaggerOptions(ChainOptions):
     )  # fmt: skip
     clusters: dict | None = option(
         default=None, repeat=True, parse=named_file, metavar="NAME=FILE", group="features", path="input",
-        help="Word clusters for the atoms cluster:NAME.",
+        help="Word clusters for the atoms cluster:NAME, as `palmette cluster` and others write them.",
+    )  # fmt: skip
+    raw: Any = option(
+        default=None, repeat=True, several=True, metavar="FILE...", group="features", path="input",
+        help="Raw text, one sentence or paragraph per line: word clusters are learnt from it first, for the atoms "
+        "cluster:raw. Takes all files up to the next flag; `palmette cluster` learns them once for several trainings.",
     )  # fmt: skip
     forbidden: Any = option(
         default=(), group="model", metavar="FILE", path="input",
