@@ -52,9 +52,13 @@ class Entities:
     """Entities of the words of a treebank."""
 
     def __init__(
-        self, *, passes: int | None = None, seed: int = 1, lexicons: Mapping[str, FilePath] | None = None,
-        clusters: Mapping[str, Clusters] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        passes: int | None = None,
+        seed: int = 1,
+        lexicons: Mapping[str, FilePath] | None = None,
+        clusters: Mapping[str, FilePath | Clusters] | None = None,
+    ) -> None:
         self.passes, self.seed, self.lexicons, self.clusters = passes, seed, lexicons, clusters
 
     def fit(self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None) -> Self:
@@ -63,8 +67,7 @@ class Entities:
         learner = Arow(nbest=5, aggressiveness=0.1)
         tagger = Tagger(
             "ner", order=2, learner=learner, passes=self.passes or PASSES, seed=self.seed, partial=False,
-            lexicons=None if self.lexicons is None else dict(self.lexicons),
-            clusters=None if self.clusters is None else dict(self.clusters),
+            lexicons=dict(self.lexicons or {}) or None, clusters=dict(self.clusters or {}) or None,
         )  # fmt: skip
         # One thread: components learn side by side.
         self.model_: ChainModel = tagger.fit_corpus(corpus, None, names=False, threads=1, progress=progress).model_

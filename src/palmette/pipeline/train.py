@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -353,9 +354,8 @@ class _Plan:
                 for name in self.before:
                     words = results[name].apply(words)
                 dev = words.with_trees(dev.heads, dev.relations)
-            made = Trees(
-                beam=self.options.beam, passes=self.options.passes, seed=self.options.seed, clusters=self.clusters
-            )
+            first = dict(islice(self.clusters.items(), 1))  # a parser reads one
+            made = Trees(beam=self.options.beam, passes=self.options.passes, seed=self.options.seed, clusters=first)
             made.fit(self.visible(train), dev, progress=progress, threads=self.threads)
             if not self.options.full:
                 made.compact(dev, SHARES["parse"] * self.options.most_loss, threads=self.threads)
