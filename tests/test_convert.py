@@ -54,14 +54,14 @@ def test_the_label_may_be_in_another_column_or_a_number(tmp_path: Path) -> None:
 
 def test_what_cannot_be_converted(tmp_path: Path) -> None:
     (tmp_path / "pos.txt").write_text("a O\n\nb NN\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"pos.txt:3: the label 'NN' is no chunk label"):
+    with pytest.raises(DataError, match=r"pos.txt:3: the label 'NN' is not a chunk label"):
         convert_file(tmp_path / "pos.txt", tmp_path / "out", "iob2")
     assert not (tmp_path / "out").exists()
     with pytest.raises(UsageError, match="format text has no labels"):
         convert_file(tmp_path / "pos.txt", tmp_path / "out", spec=FormatSpec(format="text"))
     with pytest.raises(UsageError, match="unknown tag scheme 'iob3'"):
         convert_file(tmp_path / "pos.txt", tmp_path / "out", "iob3")
-    with pytest.raises(UsageError, match="the label 'NN' of token 1 is no chunk label"):
+    with pytest.raises(UsageError, match="the label 'NN' of token 1 is not a chunk label"):
         convert_labels(["O", "NN"], "iob2")
     with pytest.raises(UsageError, match="list of strings"):
         convert_labels("O")

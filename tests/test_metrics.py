@@ -368,7 +368,7 @@ def test_wrong_input_is_refused() -> None:
         tokens.label_counts(two, two, 1)
     with pytest.raises(UsageError, match="offsets"):
         tokens.sentence_accuracy(three, three, offset)
-    with pytest.raises(UsageError, match="'NN' is no chunk label"):
+    with pytest.raises(UsageError, match="'NN' is not a chunk label"):
         ChunkTables.of(["B", "NN"])
     with pytest.raises(UsageError, match="'E-X' does not belong to IOB2"):
         strict_span_counts(two, two, offset, ["O", "E-X"], "IOB2")

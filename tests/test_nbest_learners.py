@@ -70,7 +70,7 @@ def test_what_does_not_go_together_is_told(settings: dict, told: str) -> None:
 
 
 def test_spans_need_chunk_labels() -> None:
-    with pytest.raises(UsageError, match="is no chunk label; expected O"):
+    with pytest.raises(UsageError, match="is not a chunk label; expected O"):
         fit(column_corpus(*noisy()), TEMPLATES[1], learner="mira", cost="span")
 
 

@@ -119,7 +119,7 @@ def test_what_a_scheme_cannot_express_is_reported(caplog: pytest.LogCaptureFixtu
     for to in ("grobid", "bare"):
         with pytest.raises(UsageError, match="this chunk has none"):
             convert_labels(["B", "I"], to)
-    with pytest.raises(UsageError, match="'Street' of token 0 is no chunk label"):
+    with pytest.raises(UsageError, match="'Street' of token 0 is not a chunk label"):
         convert_labels(["Street"], "iob2")
 
 

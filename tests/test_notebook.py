@@ -119,7 +119,7 @@ def test_what_a_sentence_must_have() -> None:
         TaggedSentence(["a"], [])
     with pytest.raises(DataError, match="relations: 1 for 2 tokens"):
         ParsedSentence(["a", "b"], [SentenceTree([0, 1], ["root"])])
-    with pytest.raises(DataError, match="the head 3 is no word of 2 words"):
+    with pytest.raises(DataError, match="the head 3 is not a word of 2 words"):
         ParsedSentence.of(["a", "b"], [(0, "root"), (3, "obj")])
     assert TaggedSentence.of([], [])._repr_html_()
 

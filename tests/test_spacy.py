@@ -251,7 +251,7 @@ def test_where_tags_go(models: Path) -> None:
     morph.use(Tagger("pos", passes=3).fit(X, y))
     assert [str(token.morph) for token in nlp("lists of")] == ["Case=Nom|Number=Plur", ""]
     pos = nlp.create_pipe("palmette_tagger", config={"set": "pos"})
-    with pytest.raises(UsageError, match=r"'Number=Plur.Case=Nom', which is no universal part of speech"):
+    with pytest.raises(UsageError, match=r"'Number=Plur.Case=Nom', which is not a universal part of speech"):
         pos.use(morph.estimator)
     pos.use(Tagger("pos", passes=3).fit([["lists", "of"]], [["NOUN", "ADP"]]))
     assert [token.pos_ for token in pos(nlp.make_doc("lists of"))] == ["NOUN", "ADP"]

@@ -132,10 +132,10 @@ def test_emission_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (".5 .5\n.5 .4\n", r"table.txt:2: .5 .4 is no distribution: the sum is 0.9"),
-        ("1.5 -.5\n", r"table.txt:1: 1.5 -.5 is no distribution"),
-        ("nan nan\n", r"table.txt:1: nan nan is no distribution"),
-        ("\n.5 half\n", r"table.txt:2: '.5 half' is no row of numbers"),
+        (".5 .5\n.5 .4\n", r"table.txt:2: .5 .4 is not a distribution: the sum is 0.9"),
+        ("1.5 -.5\n", r"table.txt:1: 1.5 -.5 is not a distribution"),
+        ("nan nan\n", r"table.txt:1: nan nan is not a distribution"),
+        ("\n.5 half\n", r"table.txt:2: '.5 half' is not a row of numbers"),
         (".5 .5\n.2 .3 .5\n", r"table.txt:2: 3 numbers where 2 are expected"),
         ("# nothing\n", r"table.txt: no probabilities"),
     ],
@@ -158,7 +158,7 @@ def test_bad_emission_files(tmp_path: Path, text: str, message: str) -> None:
         ({"labels": 10**6, "states": 10**6}, "gigabyte"),
         ({"emission": np.full((3, 2), 0.5)}, "3 x 2: expected 4 x 2"),
         ({"emission": np.full((4, 2), 0.5), "symbols": 3}, "4 x 2: expected 4 x 3"),
-        ({"emission": np.full((4, 2), 0.6)}, "row 1 of the emission table is no distribution"),
+        ({"emission": np.full((4, 2), 0.6)}, "row 1 of the emission table is not a distribution"),
     ],
 )
 def test_nonsense_models(options: dict[str, object], message: str) -> None:

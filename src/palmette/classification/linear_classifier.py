@@ -99,7 +99,7 @@ class LinearClassifier(TrainingOptions, Estimator):
         if labels.ndim != 1 or not labels.size or labels.dtype.kind not in CLASS_KINDS:
             raise DataError("y must hold a string or a number for each row, and at least one")
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            raise DataError("y holds a number that is not finite, which is no class")
+            raise DataError("y holds a number that is not finite, which is not a class")
         rows = self._sentences(X)
         if len(rows) != labels.size:
             raise DataError(f"{counted(labels.size, 'label')} for {counted(len(rows), 'row')}")

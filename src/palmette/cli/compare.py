@@ -228,7 +228,7 @@ def output_spec(file: str, gold: FormatSpec) -> FormatSpec:
 
 
 def _check_chunks(guess: SystemLabels, gold: SystemLabels, file: str, corpus: Corpus) -> None:
-    """DataError if gold has chunks and a guess is no chunk label."""
+    """DataError if gold has chunks and a guess is not a chunk label."""
     import numpy as np
 
     from palmette.data.labels.schemes import reading
@@ -240,7 +240,7 @@ def _check_chunks(guess: SystemLabels, gold: SystemLabels, file: str, corpus: Co
         if not notation.split(guess.labels[k])[0]:
             line = corpus.line_of(int(np.argmax(guess.ids == k))) if corpus.source == file else None
             hint = "the guess must be the last column, or the model one of chunks"
-            message = f"{guess.labels[k]!r} is no chunk label, and gold has chunks"
+            message = f"{guess.labels[k]!r} is not a chunk label, and gold has chunks"
             raise DataError(message, file=file, line=line, hint=hint)
 
 

@@ -125,7 +125,7 @@ class Convert(EncodingOptions, ForceOptions, JsonOptions, Command):
             convert_model(self.data, self.output, self.constraints)
             return
         if self.constraints is not None:
-            raise UsageError(f"--constraints is for models, and {self.data} is none")
+            raise UsageError(f"--constraints is for models, and {self.data} is not a model")
         if self.json and self.output == "-":
             raise UsageError("--json prints an account: write the file elsewhere with -o FILE")
         spec = format_spec(self.params(FormatSpec))

@@ -188,8 +188,8 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, ThreadOpti
         if self.shown in ("conlleval", "seqeval"):
             if not are_chunk_labels(labels, scheme):
                 raise UsageError(
-                    f"--style {self.shown} scores spans, and these labels are none; use table or json, or --scheme "
-                    "bare if each run of equal labels is a span"
+                    f"--style {self.shown} scores spans, and these labels are not spans; use table or json, or "
+                    "--scheme bare if each run of equal labels is a span"
                 )
             print(_span_text(self.shown, scheme, self.strict, tagged.guesses), end="")
             return

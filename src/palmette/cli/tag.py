@@ -53,7 +53,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
     data: str = option(
         default="-", argument=True, path="input",
         help="What to tag: columns, CoNLL-U, attributes, JSON lines or annotated texts as in training, or raw text; "
-        "`-` is standard input. What is no file and has a blank is a sentence to tag.",
+        "`-` is standard input. An argument that is not a file and has a blank is a sentence to tag.",
     )  # fmt: skip
     more: list | None = option(
         default=None, argument=True, repeat=True, metavar="FILE", path="input",

@@ -169,7 +169,7 @@ class ParsedSentence(msgspec.Struct, frozen=True):
             _as_many("relations", tree.relations, self.words)
             for head in tree.heads:
                 if not 0 <= head <= len(self.words):
-                    raise DataError(f"the head {head} is no word of {counted(len(self.words), 'word')}, nor 0")
+                    raise DataError(f"the head {head} is not a word of {counted(len(self.words), 'word')}, nor 0")
 
     def as_dict(self) -> dict[str, Any]:
         """The record as plain data."""

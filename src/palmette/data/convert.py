@@ -287,7 +287,7 @@ def _converted(corpus: Corpus, to: str | None) -> tuple[np.ndarray, list[str]]:
         if not split_label(label)[0] and not are_chunk_labels(corpus.labels.types):
             token = int(np.argmax(corpus.labels.ids == k))
             raise DataError(
-                f"the label {label!r} is no chunk label", file=corpus.source, line=corpus.line_of(token),
+                f"the label {label!r} is not a chunk label", file=corpus.source, line=corpus.line_of(token),
                 hint="expected O, or a letter and a type, such as B-NP; choose the label's column by "
                 + named(FormatSpec, "label"),
             )  # fmt: skip

@@ -129,7 +129,7 @@ PIPELINE = Kind(
     },
     "; `palmette pipeline extract` takes its parser or a tagger out",
 )  # fmt: skip
-_TEXTS = "a language model says how probable a text is; use `palmette eval` and `palmette lm sample`"
+_TEXTS = "a language model reports how probable a text is; use `palmette eval` and `palmette lm sample`"
 
 LANGUAGE_MODEL = Kind(
     "lm", "lm", "a language model", "lab.lm.language_model:LanguageModel",

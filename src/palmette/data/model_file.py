@@ -87,7 +87,7 @@ _STRANGERS = (
     (
         b"\x64\0\0\0\0\0\0\0",  # version 100 and type 0, as 32-bit numbers
         "a binary model of CRF++",
-        "its text form is read: MODEL.txt, which `crf_learn -t` writes beside MODEL",
+        "its text form is read: MODEL.txt, which `crf_learn -t` writes next to MODEL",
     ),
 )
 

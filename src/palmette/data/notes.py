@@ -26,7 +26,7 @@ KINDS: dict[str, Event] = {
     "rejected": Event("lost", "document", "left out: its answer is reject", "left out: their answer is reject"),
     "ignored": Event("lost", "document", "left out: its answer is ignore", "left out: their answer is ignore"),
     "unannotated": Event(
-        "lost", "document", "left out: nobody has annotated it", "left out: nobody has annotated them"
+        "lost", "document", "left out: no one has annotated it", "left out: no one has annotated them"
     ),
     "predicted": Event("lost", "document", "left out: annotated by a model only"),
     "outside": Event("lost", "span", "dropped: its offsets are not in the text", "dropped: offsets not in the text"),
@@ -38,7 +38,7 @@ KINDS: dict[str, Event] = {
     "between": Event("lost", "span", "dropped: between the tokens that the file gives"),
     "trimmed": Event("moved", "span", "moved: white space at the edges left out"),
     "widened": Event("moved", "span", "moved to the edges of tokens"),
-    "split": Event("moved", "span", "with gaps: each piece is a span of its own"),
+    "split": Event("moved", "span", "with gaps: each piece becomes a separate span"),
     "others": Event("lost", "annotation", "left out: no span (relation, attribute, note, choice, ...)"),
     "columns": Event("lost", "column", "not written: the format has words and labels only"),
     "keys": Event("lost", "document", "written without keys of its file", "written without keys of their file"),

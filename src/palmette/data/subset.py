@@ -153,7 +153,7 @@ def _check_alike(first: Corpus, other: Corpus) -> None:
     if n != own or (first.attributes is None) != (other.attributes is None):
         raise DataError(
             f"{counted(own, 'column')} besides the label, and {first.source} has {n}", file=other.source,
-            line=other.line_of(0), hint="files that are learnt from together have the same columns",
+            line=other.line_of(0), hint="files that are used for training together have the same columns",
         )  # fmt: skip
     if (first.labels is None) != (other.labels is None):
         raise DataError("the file has no labels", file=(other if other.labels is None else first).source)

@@ -35,7 +35,7 @@ class ChunkTables(NamedTuple):
 
     @classmethod
     def of(cls, labels: Sequence[str], scheme: str | None = None) -> ChunkTables:
-        """The tables of a label list; UsageError if a label is no chunk label. Bare labels are read if `scheme` says
+        """The tables of a label list; UsageError if a label is not a chunk label. Bare labels are read if `scheme` says
         so; other schemes are seen in the labels."""
         letters, type_of, types = _parts(labels, scheme)
         breaks = np.isin(letters, list("OES"))[:, None] | np.isin(letters, list("OBS"))[None, :]
@@ -196,7 +196,7 @@ def _parts(labels: Sequence[str], scheme: str | None) -> tuple[np.ndarray, np.nd
     parts = [notation.split(label) for label in labels]
     for label, (letter, _) in zip(labels, parts, strict=True):
         if not letter:
-            raise UsageError(f"label {label!r} is no chunk label; expected O, or B, I, E, S with -TYPE")
+            raise UsageError(f"label {label!r} is not a chunk label; expected O, or B, I, E, S with -TYPE")
     parts = [("O", "") if kind == notation.outside else (letter, kind) for letter, kind in parts]
     types = sorted({kind for letter, kind in parts if letter != "O"})
     number = {kind: k for k, kind in enumerate(types)}

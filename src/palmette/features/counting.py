@@ -192,7 +192,7 @@ def too_many(room: int, min_count: int) -> UsageError:
     """More attributes than memory has room for."""
     return UsageError(
         f"more than {counted(room, 'attribute')} occur {counted(min_count, 'time')} or more often, and memory has no "
-        f"room for the weights of so many: raise {named(TaggerOptions, 'min_count')}, or give "
+        f"room for the weights of this many: raise {named(TaggerOptions, 'min_count')}, or give "
         f"{named(TaggerOptions, 'max_attributes')}"
     )
 

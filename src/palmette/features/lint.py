@@ -105,7 +105,7 @@ def _shared(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
         if template.macros and other.macros != template.macros:
             message = (
                 f"`{template.text}` shares its weights with `{other.text}` (line {other.line}); "
-                "give it a name of its own unless a bag of words is meant"
+                "give it its own name unless a bag of words is meant"
             )
             yield LintWarning(template.line, "shared", message)
 

@@ -137,14 +137,14 @@ def read_emission(path: FilePath) -> np.ndarray:
             row = [float(cell) for cell in cells]
         except ValueError:
             raise DataError(
-                f"{line.strip()!r} is no row of numbers", file=file, line=number,
+                f"{line.strip()!r} is not a row of numbers", file=file, line=number,
                 hint="a line has the probabilities of all symbols in one state, with spaces between them",
             ) from None  # fmt: skip
         if rows and len(row) != len(rows[0]):
             raise DataError(f"{counted(len(row), 'number')} where {len(rows[0])} are expected", file=file, line=number)
         if not _is_distribution(np.array(row)):
             raise DataError(
-                f"{' '.join(cells)} is no distribution: the sum is {sum(row):.6g}", file=file, line=number,
+                f"{' '.join(cells)} is not a distribution: the sum is {sum(row):.6g}", file=file, line=number,
                 hint="numbers from 0 to 1 whose sum is 1",
             )  # fmt: skip
         rows.append(row)
@@ -176,7 +176,7 @@ def _checked_emission(table: np.ndarray, H: int, K: int) -> np.ndarray:
         raise UsageError(f"the emission table is {shape}: expected {H} x {K}, a row per state and a column per symbol")
     for state, row in enumerate(table, 1):
         if not _is_distribution(row):
-            raise UsageError(f"row {state} of the emission table is no distribution: the sum is {row.sum():.6g}")
+            raise UsageError(f"row {state} of the emission table is not a distribution: the sum is {row.sum():.6g}")
     return table / table.sum(1, keepdims=True)
 
 

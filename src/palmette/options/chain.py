@@ -111,11 +111,11 @@ class Latent(SeveralStates):
         help="Size of the random numbers that a latent model starts from.",
     )  # fmt: skip
     split_after: int = option(
-        default=0, low=0, help="Train a plain model for so many passes first, then split its labels into states."
+        default=0, low=0, help="Train a plain model for this many passes first, then split its labels into states."
     )
     restarts: int = option(
         default=1, low=1, high=100,
-        help="Train from so many random starts (seeds SEED, SEED+1, ...) and keep the best on the development data, "
+        help="Train from this many random starts (seeds SEED, SEED+1, ...) and keep the best on the development data, "
         "for lbfgs without development data by the objective.",
     )  # fmt: skip
 
@@ -214,7 +214,10 @@ class ChainOptions(TrainingOptions):
     )
     min_count: int = option(default=1, low=1, group="features", help="Leave out attributes that occur less often.")
     max_attributes: int | None = option(
-        default=None, low=1, group="features", help="Keep at most so many attributes per arity, the most frequent ones."
+        default=None,
+        low=1,
+        group="features",
+        help="Keep at most this many attributes per arity, the most frequent ones.",
     )
     min_feature_count: int = option(
         default=1, low=1, high=MOST_COUNT, group="features",
@@ -333,7 +336,7 @@ class ChainSettings(ChainOptions, TrainingSettings):
 
     @property
     def learns_one_by_one(self) -> bool:
-        """Whether batches have one sentence: the search goes on after an update, or steps of a beam adapt to each
+        """Whether batches have one sentence: the search continues after an update, or steps of a beam adapt to each
         weight."""
         beam = self.beam
         return beam is not None and (beam.update in CONTINUING or self.chosen_learner.adaptive)
@@ -488,7 +491,7 @@ def _check_beam(settings: ChainSettings) -> None:
     if beam.update == "laso-mean" and isinstance(settings.states, SeveralStates):
         raise OptionError("update", "laso-mean is for models with one state per label; choose laso")
     if settings.learns_one_by_one and settings.batch_size not in (None, 1):
-        why = f"the search goes on after updates by {beam.update}" if beam.update in CONTINUING else learner.kind
+        why = f"the search continues after updates by {beam.update}" if beam.update in CONTINUING else learner.kind
         raise OptionError("batch_size", f"a beam learns from sentences one by one with {why}: leave it out")
     nbest = getattr(learner, "nbest", None)
     if nbest is not None and nbest > beam.width:

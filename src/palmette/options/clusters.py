@@ -25,7 +25,7 @@ CLUSTERS: Any = option(
 )  # fmt: skip
 RAW: Any = option(
     default=None, repeat=True, several=True, metavar="FILE...", group="features", path="input",
-    help="Raw text, one sentence or paragraph per line: word clusters called raw are learnt from it first. Takes all "
+    help="Raw text, one sentence or paragraph per line: word clusters called raw are trained on it first. Takes all "
     "files up to the next flag; `palmette cluster` learns them once for several trainings.",
 )  # fmt: skip
 

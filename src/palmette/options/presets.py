@@ -195,7 +195,7 @@ def _views(combine: str, method: str) -> Preset:
 
 _SECTIONS = {"add": "3.4.1", "vote": "3.4.2, algorithm 3", "cotrain": "3.4.3, algorithm 4"}
 _CLIFTON_DIFFERS = (
-    "Tags end in the type of the chunk; section 3.4 says the token's part of speech. A negative sentence is decoded at "
+    "Tags end in the type of the chunk; section 3.4 has the token's part of speech. A negative sentence is decoded at "
     "most 10,000 times."
 )
 CLASSIFIER_PRESETS: dict[str, Preset] = {

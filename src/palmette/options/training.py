@@ -74,8 +74,8 @@ class TrainingOptions(Options):
     )  # fmt: skip
     stop_error: float | None = option(
         default=None, above=0.0, high=100.0, group="training",
-        help="For --stop-window: the error rate hardly varied if its highest and lowest value differ by less than so "
-        f"many percentage points (default: {STOP_ERROR}); Wapiti's -e.",
+        help="For --stop-window: the error rate hardly varied if its highest and lowest value differ by less than this "
+        "many percentage points (default: {STOP_ERROR}); Wapiti's -e.",
     )  # fmt: skip
     seed: int = option(
         default=1, low=0, high=2**62, group="training", help="The same seed gives the same model, bit for bit."

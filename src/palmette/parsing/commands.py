@@ -494,7 +494,7 @@ class CompareParsers(ParsingOptions, Comparing):
         systems, gold = systems_and_gold(self.files, self.gold, "parsers or parsed files")
         models = [file for file in systems if is_model(file)]
         if (self.beam is not None or self.with_) and not models:
-            raise UsageError("--beam and --with are for models, and there is none")
+            raise UsageError("--beam and --with are for models, and no model is given")
         from palmette.evaluation.rivals import tree_rivals
 
         names = names_of(systems)
@@ -610,7 +610,7 @@ def log_compaction(report: ParserCompaction) -> None:
 
 
 ABOUT = {
-    "auto": "the default: rich, with the tags and categories that tell most in a treebank",
+    "auto": "the default: rich, with the tags and categories that are most informative in a treebank",
     "basic": "words, tags, outermost children; reads no relations, so that states merge",
     "rich": "those, and distance, valency, second children, relations and sets of them, lemmas, features",
     "latent": "those, and hidden variants of the arcs to children, for parsers with --variants",

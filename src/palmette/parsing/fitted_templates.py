@@ -228,7 +228,7 @@ def described(found: CategoryGains) -> str:
     for whose, gains in (("its own", found.dependant), ("its head's", found.head)):
         if gains:
             parts.append(f"of {whose} features " + ", ".join(f"{name} ({bits:.2f})" for name, bits in gains.items()))
-    return "; ".join(parts) if len(parts) > 1 else f"{tag}; no morphological category tells much more"
+    return "; ".join(parts) if len(parts) > 1 else f"{tag}; no morphological category adds much"
 
 
 def fitted_text(treebank: Treebank, found: CategoryGains) -> str:

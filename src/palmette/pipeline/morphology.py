@@ -53,7 +53,7 @@ PARTS = {
 CONTEXTS = {
     "wide": "two words to each side, and pairs of words",
     # For treebanks that are small or whose words change much
-    "near": "the words beside it, each by itself, and endings without their vowels",
+    "near": "the neighbouring words, each by itself, and endings without their vowels",
 }
 PASSES = 8
 CAP = 0.1

@@ -181,7 +181,7 @@ class MultiwordTokens:
         try:
             made = cls(words, model)
         except msgspec.DecodeError:
-            raise ModelError("damaged model: a label that is no rule for words", file=source, hint=AGAIN) from None
+            raise ModelError("damaged model: a label that is not a rule for words", file=source, hint=AGAIN) from None
         if not all(rule is None or _is_clean(rule) for rule in made._rules):
             raise ModelError("damaged model: a rule that makes no words", file=source, hint=AGAIN)
         return made

@@ -52,7 +52,7 @@ class Serve(HelperOptions, OutputOptions, Command):
     )  # fmt: skip
     dev: list | None = option(
         default=None, repeat=True, metavar="FILE", group="data", path="input",
-        help="Development data, which tells whether a new model is better.",
+        help="Development data, which decides whether a new model is better.",
     )  # fmt: skip
     test: list | None = option(
         default=None, repeat=True, metavar="FILE", group="data", path="input",
@@ -68,7 +68,7 @@ class Serve(HelperOptions, OutputOptions, Command):
         metavar="FOLDER",
         group="data",
         path="folder",
-        help="Where corrections are kept (default: beside the model).",
+        help="Where corrections are kept (default: next to the model).",
     )
     copy: bool = option(
         default=False, group="model",

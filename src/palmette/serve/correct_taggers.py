@@ -70,7 +70,7 @@ class CorrectTaggers:
         if len(one.tokens) != len(one.labels):
             raise DataError(f"{where} has {len(one.tokens)} tokens and {len(one.labels)} labels")
         if all(label is None for label in one.labels):
-            raise DataError(f"{where} has no label: null is for tokens that nobody looked at")
+            raise DataError(f"{where} has no label: null is for tokens that no one looked at")
         for label in one.labels:
             names = [label] if isinstance(label, str) else label if label is not None else []
             if label is not None and (not names or "" in names):

@@ -96,7 +96,7 @@ def text_of(data: dict[str, Any], config: Config) -> str:
 def predictions(served: Served, request: StudioRequest, limits: Limits) -> StudioPredictions:
     """The spans of tasks as regions of Label Studio."""
     if served.kind != "tagger" or not served.has_spans:
-        raise UsageError(f"Label Studio is given spans, and {served.name} is no tagger of spans")
+        raise UsageError(f"Label Studio is given spans, and {served.name} is not a tagger of spans")
     config, version = config_of(request.label_config), version_of(served)
     inputs = cut_texts([text_of(task.data, config) for task in request.tasks], Request(), limits)
     found = label(served, inputs.sentences, True)
@@ -253,7 +253,7 @@ class StudioHandlers:
         name = event.action or event.event or TRAIN
         session = self.service.sessions.get(served.name)
         if session is None or not served.has_spans:
-            raise Failure(409, f"annotations are for taggers of spans, and {served.name} is none")
+            raise Failure(409, f"annotations are for taggers of spans, and {served.name} is not one")
         if name in ANNOTATED:
             given = await self.service.in_thread(call, lambda _: corrections_of(served, event, self.service.limits))
             session.check(given)

@@ -171,7 +171,7 @@ def few(corrections: int) -> str | None:
     if corrections >= FEW:
         return None
     return (
-        f"{counted(corrections, 'correction')}: with fewer than {FEW}, the score on development data says little about "
+        f"{counted(corrections, 'correction')}: with fewer than {FEW}, the score on development data does not show "
         "whether they help"
     )
 

@@ -89,7 +89,7 @@ def table(service: Service) -> list[Row]:
         Row("POST", corrections, fix.add, "Keep corrections", CorrectionsRequest, Confirmed, 201),
         Row("GET", corrections, fix.listed, "List corrections", None, Corrections, 200, ("after", "limit")),
         Row("GET", f"{corrections}/file", fix.file, "Corrections as a file", None, PLAIN),
-        Row("POST", f"{corrections}/save", fix.save, "Write corrections beside the journal", None, Saved),
+        Row("POST", f"{corrections}/save", fix.save, "Write corrections next to the journal", None, Saved),
         Row("DELETE", f"{corrections}/{{id:any}}", fix.delete, "Take a correction back", None, Count),
         Row("POST", retrain, fix.retrain, "Train again, in the background", RetrainRequest, RetrainState, 202),
         Row("GET", retrain, fix.retrain_state, "How the training is going", None, RetrainState),

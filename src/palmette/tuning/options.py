@@ -16,7 +16,7 @@ class TuningOptions(Options):
         "the same settings and give the same result.",
     )  # fmt: skip
     minutes: float | None = option(
-        default=None, above=0.0, help="End the search after so many minutes, with the best settings found until then."
+        default=None, above=0.0, help="End the search after this many minutes, with the best settings found until then."
     )
     halving: bool = option(
         default=True,

@@ -212,7 +212,7 @@ def _write_pair(names: tuple[str, str], document: Document, encoding: str) -> No
     if there and read_all(names[0], keep_mark=True) != document.text.encode(encoding, errors="replace"):
         raise DataError(
             "cannot write: it exists, and is not the text of these annotations", file=names[0],
-            hint="choose another name: the text is written beside the annotations",
+            hint="choose another name: the text is written next to the annotations",
         )  # fmt: skip
     with contextlib.ExitStack() as stack:
         if not there:

@@ -20,7 +20,7 @@ from palmette.data.stream import LINES
 from palmette.data.text import read_text
 
 _MARGINALS = "formats of annotators have no place for marginals: write jsonl"
-_SCORES = "formats of annotators have no place for scores of sentences, but for confidences; write jsonl"
+_SCORES = "formats of annotators have no place for scores of sentences, only for confidences; write jsonl"
 _CONFIDENCE = "doccano has no place for confidences: write prodigy, labelstudio, brat or jsonl"
 
 

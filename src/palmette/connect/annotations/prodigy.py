@@ -1,6 +1,6 @@
 """Prodigy's JSON lines: one task per line, with `text`, `spans`, and perhaps `tokens`, `meta` and `answer`.
 
-A task without an answer whose key `spans` exists counts as accepted; without both, nobody has annotated it. Prodigy
+A task without an answer whose key `spans` exists counts as accepted; without both, no one has annotated it. Prodigy
 counts characters.
 """
 

@@ -52,9 +52,7 @@ def decoded(data: str, at: At) -> Any:
         raise
     except json.JSONDecodeError as error:
         line = (at.line or 1) + error.lineno - 1
-        hint = (
-            f"if it is something else, say what by {named(FormatSpec, 'format')}: text, plain, columns or another one"
-        )
+        hint = f"if it is something else, name the format with {named(FormatSpec, 'format')}: text, plain, columns, ..."
         raise At(at.file, line).error(f"not JSON: {error.msg} at character {error.colno} of the line", hint) from None
     except UnicodeEncodeError:
         raise at.error("a string holds half of a surrogate pair", "clean the text first") from None
@@ -189,7 +187,7 @@ class AnnotationKeys(msgspec.Struct, frozen=True):
 
 
 def flat_spans(document: Document, notes: Notes) -> list[TextSpan]:
-    """The spans for a format without discontinuous ones: each piece is a span of its own."""
+    """The spans for a format without discontinuous ones: each piece becomes a separate span."""
     made: list[TextSpan] = []
     for span in document.spans:
         if not span.fragments:

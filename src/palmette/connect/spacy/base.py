@@ -42,8 +42,8 @@ from palmette.estimators.base import Estimator
 
 # What a model reads of spaCy documents: their words in sentences, and columns of token attributes.
 #
-# Whitespace tokens are no words: they are left out here, and components give them no label. A document is cut where its
-# sentences start; without sentences it is one. Attributes come as whole arrays, so that no token becomes a Python
+# Whitespace tokens are not words: they are left out here, and components give them no label. A document is cut where
+# its sentences start; without sentences it is one. Attributes come as whole arrays, so that no token becomes a Python
 # object. D documents, N words, S sentences.
 
 ATTRIBUTES = {
@@ -284,7 +284,7 @@ class Component(Pipe):
         return UsageError(
             f"{self.name} is not trained by spaCy. Train its model with `palmette train`, or in Python: "
             f"{kind}(...).fit(*palmette.connect.spacy.{helper}(docs)), and save it. To train other components "
-            f"beside it, disable it meanwhile: nlp.select_pipes(disable=[{self.name!r}]), or frozen_components."
+            f"next to it, disable it meanwhile: nlp.select_pipes(disable=[{self.name!r}]), or frozen_components."
         )
 
     # Keeping

@@ -88,7 +88,7 @@ def columns_of(model: ChainModel, given: Sequence[str] | None) -> tuple[str, ...
             return tuple(CONLLU[field] for field in fields)
     if needed > len(DEFAULTS):
         raise UsageError(
-            f"its model reads {needed} columns; say which token attributes they are: config={{'columns': "
+            f"its model reads {needed} columns; name the token attributes that they are: config={{'columns': "
             "['text', 'tag_', ...]}"
         )
     return DEFAULTS[:needed]
@@ -113,7 +113,7 @@ class PalmetteTagger(ChainComponent):
         strange = [label for label in labels if label not in UNIVERSAL]
         if self.target == "pos" and strange:
             raise UsageError(
-                f"its model has the label {strange[0]!r}, which is no universal part of speech; use config={{'set': "
+                f"its model has the label {strange[0]!r}, which is not a universal part of speech; use config={{'set': "
                 "'tag'}"
             )
 
@@ -361,7 +361,7 @@ class PalmetteParser(Component):
         if names and not self._warned:
             self._warned = True
             logger.warning(
-                "%s: the documents have no %s, which the parser reads; if it was trained without, say so: "
+                "%s: the documents have no %s, which the parser reads; if it was trained without, set "
                 "config={'fields': {'lemma': None, 'feats': None}}", self.name, " and no ".join(names),
             )  # fmt: skip
 

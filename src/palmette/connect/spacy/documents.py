@@ -136,7 +136,7 @@ def _missing(doc: Doc) -> np.ndarray:
     if missing.all():
         raise DataError(
             f"no entities are annotated in the document {doc.text[:40]!r}",
-            hint="if it has none, say so: doc.ents = []; else leave it out",
+            hint="if it has none, set doc.ents = []; else leave it out",
         )
     return missing
 

@@ -23,7 +23,7 @@ from palmette.errors import DataError, counted
 from palmette.options.spelling import argument
 
 UNKNOWN, BROKEN = -1, -2
-_LONGEST = 9  # digits of a head: more is no word of any sentence, and might not fit
+_LONGEST = 9  # digits of a head: more is not a word of any sentence, and might not fit
 
 PROBLEMS = (
     "the head is not a number",

@@ -405,8 +405,8 @@ def spans_in(labels: Sequence[str], notation: Notation, letters: str) -> list[Sp
     for i, (letter, kind) in enumerate([*map(notation.split, labels), ("O", "")]):
         if (not letter or letter not in letters) and i < len(labels):
             raise UsageError(
-                f"the label {labels[i]!r} of token {i} is no chunk label: expected O, or a letter of {letters} and a "
-                "type, such as B-NP"
+                f"the label {labels[i]!r} of token {i} is not a chunk label: expected O, or a letter of {letters} and "
+                "a type, such as B-NP"
             )
         # One test closes the chunk on the left and opens the one on the right.
         if before in "OES" or letter in "OBS" or before_type != kind:

@@ -235,7 +235,7 @@ def lower_entry(py_func: Callable[..., Any]) -> bytes:
     compiled = dispatcher._compiler.compile(compiler_types(signature), None)
     wanted = compiler_type(signature.result)
     if compiled.signature.return_type != wanted:
-        raise TypeError(f"{name} returns {compiled.signature.return_type}, its annotation says {wanted}")
+        raise TypeError(f"{name} returns {compiled.signature.return_type}, its annotation is {wanted}")
     compiled.library._ensure_finalized()
     module = compiled.library._final_module.clone()
     module.link_in(llvm.parse_assembly(_entry_module(name, compiled, signature)))

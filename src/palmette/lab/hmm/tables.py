@@ -187,7 +187,7 @@ def _check_distributions(
 def _label(label: str, number: Mapping[str, int]) -> int:
     if label in (START, END) or label not in number:
         hint = f"; {END} may stand in rows of transition" if label == END else ""
-        raise UsageError(f"{label!r} is no label: labels are the keys of emission, {', '.join(number)}{hint}")
+        raise UsageError(f"{label!r} is not a label: labels are the keys of emission, {', '.join(number)}{hint}")
     return number[label]
 
 
@@ -343,7 +343,7 @@ def count_model(
 def word_column(corpus: Corpus, unicode: str) -> Column:
     """Column 0, which has the words, in a form of Unicode."""
     if not corpus.columns:
-        raise DataError("ready-made attributes are no words", file=corpus.source, hint="give words, or columns")
+        raise DataError("ready-made attributes are not words", file=corpus.source, hint="give words, or columns")
     return corpus.columns[0].in_form(unicode)
 
 

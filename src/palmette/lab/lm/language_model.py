@@ -169,7 +169,7 @@ class LanguageModel(NgramOptions, Estimator):
         made = []
         for words in _texts(sentences).texts():
             p = self.distribution(words)
-            p[: len(RESERVED) - 1] = 0.0  # <unk> and <s> are no words
+            p[: len(RESERVED) - 1] = 0.0  # <unk> and <s> are not words
             made.append(self.vocabulary_[int(p.argmax())])
         return made
 

@@ -125,7 +125,7 @@ def compared(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     shown = page_model(model)
     name = str(request.get("other"))
     if name not in shown.others:
-        raise UsageError(f"other: there is no model {name!r} beside this one")
+        raise UsageError(f"other: there is no model {name!r} next to this one")
     other = page_model(shown.others[name])
     pair = {shown.name: shown, name: other._replace(name=name)}
     if len(pair) < 2:

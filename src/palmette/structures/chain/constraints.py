@@ -135,7 +135,7 @@ def _no_scheme(labels: Sequence[str], corpus: Corpus) -> DataError:
     strange = next((label for label in labels if not HYPHEN.split(label)[0]), labels[0])
     return DataError(
         f"{spelt(TaggerOptions, 'constraints', 'strict')}: labels of a tag scheme (B-X, I-X, O) are expected, and "
-        f"{strange!r} is none",
+        f"{strange!r} is not one",
         file=corpus.source,
     )
 
@@ -190,7 +190,7 @@ def _check_gold(known: np.ndarray, allowed: Transitions, labels: list[str], corp
             f"the label {labels[known[token]]!r} after {before!r} is forbidden, and the training data has it",
             file=corpus.source,
             line=corpus.line_of(token),
-            hint=f"mend the data, or use {spelt(TaggerOptions, 'constraints', 'auto')} or none, or another list of "
+            hint=f"fix the data, or use {spelt(TaggerOptions, 'constraints', 'auto')} or none, or another list of "
             + named(TaggerOptions, "forbidden"),
         )
 
@@ -205,7 +205,7 @@ def constrained(model: ChainModel, scheme: str = "auto") -> ChainModel:
 
     if not are_chunk_labels(model.labels):
         raise OptionError(
-            "scheme", f"{', '.join(model.labels[:8])} are no labels of a tag scheme (B-X, I-X, O)", "constraints"
+            "scheme", f"{', '.join(model.labels[:8])} are not labels of a tag scheme (B-X, I-X, O)", "constraints"
         )
     if model.packed is not None:
         raise OptionError("scheme", "constrain the full model, and compact it then", "constraints")

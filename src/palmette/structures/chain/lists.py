@@ -12,7 +12,7 @@ from palmette.kernels.chain.forms import Chain, Data, FeatureWeights, no_state, 
 from palmette.kernels.core.types import aligned_zeros
 
 MANY_LABELS = 256
-"""From so many labels on weights of single labels are lists. Below, rows are faster and small enough."""
+"""From this many labels on weights of single labels are lists. Below, rows are faster and small enough."""
 SPARE = 1 << 14  # free places of lists that grow, at least
 
 

@@ -211,7 +211,7 @@ def _is_large(paths: Sequence[FilePath], has_dev: bool, request: TrainRequest) -
     why = f"the data would take about {shown_size(needed)} of memory, and {shown_size(free)} are free"
     against = refusal(asked(request, has_dev), Disk.refuses)
     if against is not None:
-        logger.warning("%s; it is learnt from in memory all the same: %s", why, against)
+        logger.warning("%s; it is trained on in memory all the same: %s", why, against)
         return False
     logger.info("%s: training out of core (%s: in memory)", why, spelt(TaggerOptions, "out_of_core", False))
     return True

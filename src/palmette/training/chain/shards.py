@@ -195,7 +195,7 @@ def _check_pairs(pairs: np.ndarray, labels: Sequence[str], allowed: Transitions)
         before, after = (labels[int(k)] for k in bad[0])
         raise DataError(
             f"the label {after!r} after {before!r} is forbidden, and the training data has it",
-            hint=f"mend the data, or use {spelt(ChainOptions, 'constraints', 'auto')} or none",
+            hint=f"fix the data, or use {spelt(ChainOptions, 'constraints', 'auto')} or none",
         )
 
 

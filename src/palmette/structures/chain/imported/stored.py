@@ -53,5 +53,5 @@ def exact_chain(shape: Shape, allowed: Transitions, layout: Layout, file: str) -
     """The chain of an imported model, without weights; ModelError if it cannot be the model of another tool."""
     plain = shape.order == 1 and shape.states_per_label == 1 and shape.history is None and not shape.local
     if not plain or shape.ends or layout.checkpoint or {3, LABEL_CONTEXT} & set(layout.arities):
-        raise ModelError("damaged model: weights of 64 bits in a model that is no plain chain of order 1", file=file)
+        raise ModelError("damaged model: weights of 64 bits in a model that is not a plain chain of order 1", file=file)
     return bare_chain(shape, allowed)
