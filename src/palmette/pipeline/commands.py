@@ -156,8 +156,8 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
     model: str = option(argument=True, path="input", help="The model file of a pipeline.")
     data: str = option(
         default="-", argument=True, path="input",
-        help="What to read; `-` is standard input, gzip is fine. An argument that is not a file and has a blank is a text "
-        "to run.",
+        help="What to read; `-` is standard input, gzip is fine. An argument that is not a file and has a blank is a "
+        "text to run.",
     )  # fmt: skip
     output: str = option(
         default="-", short="o", metavar="FILE", path="output", help="Where to write; `-` is standard output."
