@@ -18,7 +18,7 @@ from strategies import cases, few
 from palmette import Tagger
 from palmette.datasets import load_demo
 from palmette.structures import ChainModel, as_lists, fixed, growing, is_list, items_of
-from palmette.structures.chain import lists, serialise
+from palmette.structures.chain import lists, serialise, stored_rows
 from palmette.structures.chain.lists import as_rows, entries, from_entries, without_zeros
 from palmette.training.chain import start
 
@@ -28,7 +28,7 @@ TEMPLATES = "U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[0,1]\nB"
 @pytest.fixture
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two labels count as many, and lists have room for one combination more."""
-    for module in (start, serialise):
+    for module in (start, serialise, stored_rows):
         monkeypatch.setattr(module, "MANY_LABELS", 2)
     monkeypatch.setattr(lists, "SPARE", 1)
 

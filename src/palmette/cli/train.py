@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from palmette.options.presets import TAGGER_PRESETS, listed
 
 if TYPE_CHECKING:
     from palmette.estimators.tagger import Tagger
+
+logger = logging.getLogger(__name__)
 
 # Options that a resumed training takes from its model
 FIXED = (
@@ -89,6 +92,7 @@ class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
     def run(self) -> None:
         self._check()
         from palmette.data import model_file
+        from palmette.estimators.helping import needed_columns
         from palmette.estimators.tagger import Tagger
         from palmette.training.interrupt import stop_on_sigterm
 
@@ -123,6 +127,8 @@ class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
         report_training(tagger.outcome_, self.output, seconds, lambda: about(tagger), self.json, self.quiet)
         if self.compact and not silent:
             log_compact(tagger.compaction_)
+        if not silent and (told := needed_columns(tagger.model_)) is not None:
+            logger.info("%s", told)
         if self.plot is not None:
             from palmette.reports.plots import plot, save_figure
 
@@ -200,7 +206,7 @@ def about(tagger: Tagger) -> dict[str, Any]:
     return {
         "labels": len(model.labels),
         "attributes": sum(index.size for index in model.feature_indexes.values()),
-        "nonzero_weights": n_weights(model.chain),
+        "nonzero_weights": n_weights(model.searched),
         "scheme": model.scheme,
         "order": model.shape.order,
         "history": model.meta["history"],

@@ -28,7 +28,6 @@ KERNELS = {
     "log_partitions": "chain.forward_backward",
     "encode": "encode.encode",
     "decode": "chain.viterbi",
-    "decode_packed": "chain.viterbi",
     "decode_beam": "chain.beam",
     "posteriors_double": "chain.double",
     "decode_nbest_double": "chain.double",

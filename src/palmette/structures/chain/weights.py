@@ -289,6 +289,7 @@ def slices_of(w: np.ndarray) -> list[slice]:
 def n_weights(chain: Chain) -> int:
     """Weights that are not zero."""
     blocks = [*(t.w for t in chain.transitions), *(r.w[: used_rows(r)] for r in chain.weights)]
+    blocks += [part for rows in chain.stored for part in (rows.value, rows.number)]
     return int(sum(np.count_nonzero(block) for block in blocks))
 
 

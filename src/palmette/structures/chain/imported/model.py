@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -44,22 +43,19 @@ class ImportedModel(ChainModel):
         if self.encoder is None:
             self.feature_indexes = {1: with_exact_values(self.feature_indexes[1])}
         self._exact = exact
-        self._cooled: tuple[float, DoubleWeights] = 1.0, exact
-        self.bare: Chain = self.__dict__.pop("chain")  # without any weights
+        self._cooled: tuple[float, DoubleWeights] = 1.0, exact  # the chain that is searched has no weights
 
     @property
     def exact(self) -> DoubleWeights:
         return self._exact
 
-    @cached_property
-    def chain(self) -> Chain:  # type: ignore[override]
-        return rounded(self.bare, self._exact)
+    def with_bias(self, bias: dict[str, float]) -> Chain:
+        return self.chain._replace(bias=self.bias_row(bias))
 
-    def with_bare(self, allowed: Transitions, scheme: str, bare: Chain) -> Self:
-        """The model with other restrictions."""
-        made = self.changed(allowed=allowed, scheme=scheme, bare=bare)
-        made.__dict__.pop("chain", None)
-        return made
+    def _with_rows(self, arities: tuple[int, ...]) -> Chain:
+        if self._unpacked is None or self._unpacked[0] is not self.searched:
+            self._unpacked = self.searched, rounded(self.searched, self._exact)
+        return self._unpacked[1]
 
     def without_zeros(self) -> Self:
         """The model without weights of 0, and without attributes that have no other."""
@@ -79,18 +75,13 @@ class ImportedModel(ChainModel):
         made = self.changed(feature_indexes=indexes, names=names)
         made._exact = DoubleWeights(*lists[1], *lists[2], exact.transitions, exact.single)
         made._cooled = 1.0, made._exact
-        made.__dict__.pop("chain", None)
         return made
 
-    @property
-    def searched(self) -> Chain:
-        return self.bare
-
     def search(self, bias: dict[str, float] | None) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        return decode_double, (self.bare._replace(bias=self.bias_row(bias)), self._exact)
+        return decode_double, (self.searched._replace(bias=self.bias_row(bias)), self._exact)
 
     def tables(self, data: Data, longest: int | None = None) -> DoubleTrellis:  # type: ignore[override]
-        return make_double_trellis(self.bare, data, longest)
+        return make_double_trellis(self.searched, data, longest)
 
     def scoring(self, bias: dict[str, float] | None = None, temperature: float | None = None) -> Scoring:
         from palmette.structures.chain.imported.scoring import DoubleScoring, at_temperature
@@ -100,7 +91,7 @@ class ImportedModel(ChainModel):
         if self._cooled[0] != heat:
             self._cooled = heat, at_temperature(self._exact, heat)
         row = self.bias_row(bias) * np.float32(1.0 / heat)
-        return DoubleScoring(self.bare._replace(bias=row), self._cooled[1])
+        return DoubleScoring(self.searched._replace(bias=row), self._cooled[1])
 
 
 def rounded(bare: Chain, exact: DoubleWeights) -> Chain:
