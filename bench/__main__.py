@@ -20,6 +20,7 @@ from bench import (
     decode,
     defaults,
     dial,
+    english,
     equal,
     http,
     latent,
@@ -86,6 +87,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "udpipe-tr": lambda data, times: udpipe.bench_udpipe("tr", data, times),
     "udpipe-vi": lambda data, times: udpipe.bench_udpipe("vi", data, times),
     "udpipe-ewt": udpipe.bench_udpipe_ewt,
+    "english": english.bench_english,
     "report": lambda data, times: write_report(),
 }
 ALONE = {"udpipe-ours": udpipe.bench_udpipe_ours}  # parts of other benchmarks, which are run if they are named

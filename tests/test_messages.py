@@ -45,7 +45,7 @@ def test_one_of_everything(cli: Cli) -> None:
     cli.write("t.txt", "U0:%x[0,0]\n")
     shown += cli.fine("features t.txt")
     ran = cli("train train.txt -o h.palm --learner hmm")
-    shown += ran.err + ran.out + cli("convert train.txt -o c.txt --to iobes").err
+    shown += ran.err + ran.out + cli("convert train.txt -o c.txt --to-scheme iobes").err
     for wrong in ("1 labels", "1 passes", "1 sentences", "1 tokens", "1 templates", "1 words", "1 attributes"):
         assert f" {wrong}" not in f" {shown}".replace("\n", " "), wrong
 

@@ -114,9 +114,9 @@ class HelperOptions(Options):
         help="A column that the data lacks is made by another model, such as pos=pos.palm; repeatable, in order.",
     )  # fmt: skip
 
-    def helpers(self, quiet: bool) -> list[Tagger]:
+    def helpers(self) -> list[Tagger]:
         """The models, loaded."""
-        return [load_tagger(path, quiet) for path in pairs(self.with_, "--with").values()]
+        return [load_tagger(path) for path in pairs(self.with_, "--with").values()]
 
 
 class PartialOptions(Options):
@@ -203,7 +203,7 @@ def is_model(path: str) -> bool:
     return own or reader_of(path) is not None
 
 
-def load_tagger(path: str, quiet: bool, how: SearchOptions | None = None) -> Tagger:
+def load_tagger(path: str, how: SearchOptions | None = None) -> Tagger:
     """A model, searched as in training unless told otherwise; a difference is logged."""
     from palmette.estimators.tagger import Tagger
 

@@ -87,7 +87,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
     )  # fmt: skip
     posterior: bool = option(default=False, group="model", help="Short for --decode marginal.")
     cap: int = option(
-        default=1000, group="model",
+        default=1000, flag="exact-cap", group="model",
         help="Paths per sentence that --decode exact looks at before it gives up the proof.",
     )  # fmt: skip
     to: str | None = option(
@@ -114,8 +114,8 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
             loaded(BULK)(self, decode)
             return
         self._check_order()
-        tagger = load_tagger(self.model, self.quiet, self)
-        helpers = self.helpers(self.quiet)
+        tagger = load_tagger(self.model, self)
+        helpers = self.helpers()
         if self.confidence or self.marginals:
             tagger.model_.need_exact("--confidence and --marginals")
             self._warn_of_scale(tagger)

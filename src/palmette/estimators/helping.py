@@ -1,5 +1,5 @@
-"""Models of words and further columns: taggers that make these columns, trained on the same data and stored in the model,
-so that words alone are enough to tag."""
+"""Models of words and further columns: taggers that make these columns, trained on the same data and stored in the
+model, so that words alone are enough to tag."""
 
 from __future__ import annotations
 

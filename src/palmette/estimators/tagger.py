@@ -139,7 +139,7 @@ class Tagger(TaggerOptions, Estimator):
     ) -> Tagger:
         """Learn from labelled files of one format; `options` as for `fit_corpus`, and as for `fit_file` if there is one
         shard. With several `shards` each of them reads its own files; passes are mixed, gradients summed, which
-        docs/cluster.md explains.
+        docs/scaling.md explains.
 
         cluster: the address of a Ray cluster whose workers learn, `auto` for the one that is found, `local` for one
         that is started here; None: threads of this process. The model does not depend on it. output: a model file that
