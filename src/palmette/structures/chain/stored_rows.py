@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from palmette.errors import ModelError
 from palmette.kernels.chain.forms import (
     ENTRIES,
     ENTRIES_ALONE,
@@ -26,7 +27,7 @@ from palmette.kernels.chain.forms import (
 from palmette.kernels.core.types import aligned_zeros
 from palmette.structures.chain.lists import MANY_LABELS, entries, from_entries, is_list
 from palmette.structures.chain.weights import ARITIES, Shape
-from palmette.structures.stored import CHUNK, Form, pack_entries, pack_rows
+from palmette.structures.stored import CHUNK, Form, pack_entries, pack_rows, smallest
 
 LARGEST = 127
 Arrays = Mapping[str, np.ndarray]
@@ -46,6 +47,8 @@ def read_rows(arrays: Arrays, part: str, form: Form, shape: Shape, arity: int) -
 
 
 def _with_entries(rows: StoredRows, count: np.ndarray, state: np.ndarray) -> StoredRows:
+    if state.size >= 1 << 32:
+        raise ModelError(f"{state.size:,} weights of attributes, and at most {1 << 32:,} can be used")
     first = np.zeros(count.size + 1, np.uint32)
     np.cumsum(count, dtype=np.uint32, out=first[1:])
     return rows._replace(first=first, item=state.itemsize, state=state.view(np.uint8))
@@ -118,6 +121,35 @@ def store_rows(weights: FeatureWeights, shape: Shape, arity: int) -> StoredRows:
 
     arrays = pack_rows("", cells, A, None)
     return read_rows(arrays, "", Form(".rows" not in arrays, False), shape, arity)
+
+
+def estimated_rows(weights: FeatureWeights, H: int, clock: float | None) -> StoredRows:
+    """The entries of rows on single states; with `clock` those of the mean of all weights so far."""
+    item, n = smallest(H), int(weights.used[0])
+    counts, states, values = [], [], []
+    for some in _chunks(n):
+        w = weights.w[some, :H]
+        if clock is not None:
+            w = np.subtract(w, weights.a[some, :H] / clock, casting="same_kind", dtype=np.float32)
+        there = np.nonzero(w)
+        counts.append(np.bincount(there[0], minlength=some.stop - some.start))
+        states.append(there[1].astype(item))
+        values.append(w[there])
+    rows = not_stored()._replace(kind=ENTRIES, cells=H, value=np.concatenate(values))
+    del values
+    rows = _with_entries(rows, np.concatenate(counts), np.concatenate(states))
+    return chosen_rows(rows, weights.slot)
+
+
+def with_own_rows(chain: Chain, shape: Shape) -> Chain:
+    """The chain of `estimated` with rows for the attributes that had some in training, and no entries."""
+    (one, two, three), stored = chain.weights, chain.stored[0]
+    if not is_stored(stored):
+        return chain
+    full = one.slot > 0
+    rows = unpacked(chosen_rows(stored, np.flatnonzero(full)), shape, 1)
+    rows = rows._replace(slot=np.where(full, np.cumsum(full), 0).astype(np.int32))
+    return chain._replace(weights=(rows, two, three), stored=NONE_STORED)
 
 
 def without_padding(rows: np.ndarray, H: int, arity: int) -> np.ndarray:
