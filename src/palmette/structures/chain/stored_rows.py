@@ -141,6 +141,16 @@ def estimated_rows(weights: FeatureWeights, H: int, clock: float | None) -> Stor
     return chosen_rows(rows, weights.slot)
 
 
+def with_many_labels(chain: Chain, shape: Shape) -> Chain:
+    """The chain with the weights of many labels as entries, so that they are summed as after loading."""
+    (one, two, three), stored = chain.weights, chain.stored
+    if shape.n_labels < MANY_LABELS or is_list(one) or not (one.slot.size or is_stored(stored[0])):
+        return chain
+    own = stored[0] if is_stored(stored[0]) else store_rows(one, shape, 1)
+    own = own._replace(kind=ENTRIES_ALONE) if own.kind == ENTRIES else own
+    return chain._replace(weights=(no_weights(), two, three), stored=(own, *stored[1:]))
+
+
 def with_own_rows(chain: Chain, shape: Shape) -> Chain:
     """The chain of `estimated` with rows for the attributes that had some in training, and no entries."""
     (one, two, three), stored = chain.weights, chain.stored[0]

@@ -21,7 +21,7 @@ from palmette.structures.chain.data import Collected
 from palmette.structures.chain.label_context import drop_unmoved_contexts
 from palmette.structures.chain.metadata import AboutTraining
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.stored_rows import with_own_rows
+from palmette.structures.chain.stored_rows import with_many_labels, with_own_rows
 from palmette.structures.chain.weights import forget_forbidden
 from palmette.structures.stored import Names, some_names
 from palmette.training.chain.dev import Dev
@@ -155,6 +155,7 @@ def _drop_unmoved(model: ChainModel, collected: Collected) -> None:
     model.searched = collected.drop_unmoved(model.searched)
     if model.label_contexts is not None:
         model.label_contexts = drop_unmoved_contexts(collected, model.label_contexts)
+    model.searched = with_many_labels(model.searched, model.shape)
     model.feature_indexes = collected.feature_indexes
 
 
