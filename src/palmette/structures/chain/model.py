@@ -24,6 +24,7 @@ from palmette.options.chain import ChainSettings
 from palmette.options.declare import OptionError
 from palmette.options.spelling import argument
 from palmette.structures.chain.data import allow_table, encode_contexts, encode_corpus
+from palmette.structures.chain.row_tables import RowTables, with_rows_for
 from palmette.structures.chain.search import Searching
 from palmette.structures.chain.weights import ARITIES, Shape
 
@@ -225,7 +226,7 @@ class ChainModel(Searching):
             seen = self.encode_contexts(corpus)
             found, scores = beam_states(self.weights(bias), data, seen, self.beam_search, known is not None)
         else:
-            kernel, own = self.search(bias)
+            kernel, own = self.search(bias, data)
             found, scores = np.zeros(data.known.size, np.int32), np.zeros(data.offset.size - 1)
             kernel(*own, data, self.tables(data), found, scores, known is not None)
         found = found if states or self.shape.states_per_label == 1 else self.searched.label_of[found]
@@ -264,9 +265,9 @@ class ChainModel(Searching):
         check_feasible(log_z, corpus)
         return Decoded(labels, np.add.reduceat(np.log(confidence), data.offset[:-1]), None)
 
-    def search(self, bias: dict[str, float] | None) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The kernel that searches the best path, and the weights that it takes first."""
-        return decode, (self.searched._replace(bias=self.bias_row(bias)),)
+    def search(self, bias: dict[str, float] | None, data: Data) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The kernel that searches the best paths of a corpus, and the weights that it takes first."""
+        return decode, (with_rows_for(self.searched, data)._replace(bias=self.bias_row(bias)),)
 
     def tables(self, data: Data, longest: int | None = None) -> Trellis:
         """The tables of a search in any sentence of a corpus, or in sentences of up to so many tokens."""
@@ -276,8 +277,11 @@ class ChainModel(Searching):
         self, data: Data, trellis: Trellis, states: np.ndarray, scores: np.ndarray
     ) -> Callable[[], None]:
         """A call that searches the best path of what is in the arrays then, with the bias of now."""
-        kernel, own = self.search(None)
-        return prepared(kernel, *own, data, trellis, states, scores, False)
+        tables = RowTables(self.searched, data)
+        chain = tables.chain._replace(bias=self.bias_row(None))
+        search = prepared(decode, chain, data, trellis, states, scores, False)
+        direct = prepared(decode, chain._replace(stored=self.searched.stored), data, trellis, states, scores, False)
+        return tables.before(search, direct)
 
     def session(self) -> Session:
         """The session in which `Tagger.predict` tags short lists of sentences."""
@@ -313,6 +317,7 @@ def best_states(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarr
     """The state of each token on the best path i32[N] and the score of each sentence f64[S]."""
     states = np.zeros(data.known.size, np.int32)
     scores = np.zeros(data.offset.size - 1)
+    chain = with_rows_for(chain, data)
     decode(chain, data, make_trellis(chain, data), states, scores, restricted)
     return states, scores
 

@@ -19,6 +19,7 @@ from palmette.errors import ModelError
 from palmette.features.encode import Encoder, kept_attributes
 from palmette.kernels.chain.double import DoubleTrellis, DoubleWeights, decode_double, make_double_trellis
 from palmette.kernels.chain.forms import Chain, Data, FeatureWeights, TransitionWeights, no_state, no_sums, no_weights
+from palmette.kernels.core.compile import prepared
 from palmette.kernels.core.hashing import FeatureIndex, add_all, hash_index, hash_pieces, mixed_all
 from palmette.options.chain import ChainSettings
 from palmette.options.learners import Crf
@@ -77,8 +78,12 @@ class ImportedModel(ChainModel):
         made._cooled = 1.0, made._exact
         return made
 
-    def search(self, bias: dict[str, float] | None) -> tuple[Callable[..., None], tuple[Any, ...]]:
+    def search(self, bias: dict[str, float] | None, data: Data) -> tuple[Callable[..., None], tuple[Any, ...]]:
         return decode_double, (self.searched._replace(bias=self.bias_row(bias)), self._exact)
+
+    def prepared_search(self, data: Data, trellis: Any, states: np.ndarray, scores: np.ndarray) -> Callable[[], None]:
+        kernel, own = self.search(None, data)
+        return prepared(kernel, *own, data, trellis, states, scores, False)
 
     def tables(self, data: Data, longest: int | None = None) -> DoubleTrellis:  # type: ignore[override]
         return make_double_trellis(self.searched, data, longest)
