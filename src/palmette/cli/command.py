@@ -187,6 +187,8 @@ class _Parser:
                 raise UsageError(f"{name} needs a value, and the option {words[0]} follows it")
             value = words.pop(0)
         self._put_words(flag, value)
+        while flag.option.several and words and (words[0] == "-" or not words[0].startswith("-")):
+            self._put_words(flag, words.pop(0))
 
     def _put_switch(self, flag: Flag, value: bool) -> None:
         self._put(flag, value)

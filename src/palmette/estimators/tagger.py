@@ -22,7 +22,7 @@ from palmette.data.labels.numbers import label_numbers
 from palmette.display import drawn_by
 from palmette.errors import UsageError
 from palmette.estimators.base import Estimator, FitOptions, PerSentence
-from palmette.features.resources import Resources, read_clusters, read_lexicon
+from palmette.features.resources import Resources, read_lexicon
 from palmette.lazy import loaded
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.learners import HiddenMarkov
@@ -164,10 +164,10 @@ class Tagger(TaggerOptions, Estimator):
 
         settings = self._settings()  # wrong parameters are reported before any file is read
         if isinstance(settings.learner, HiddenMarkov):
-            given = {name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")}
+            given = {name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters", "raw")}
             loaded("lab.hmm.learner:check_no_features")(given)
         known = None if again is None else again.encoder
-        resources = self._resources() if known is None else known.resources
+        resources = self._resources(options.get("threads")) if known is None else known.resources
         return TrainRequest(
             Features(self.features, self.template, self.order), settings, 1 if self.order is None else self.order,
             resources, tuple(self.forbidden), ends=self.ends, progress=reporter(progress, verbose),
@@ -175,11 +175,12 @@ class Tagger(TaggerOptions, Estimator):
             **options,
         )  # fmt: skip
 
-    def _resources(self) -> Resources:
-        return Resources(
-            {name: read_lexicon(path, name, unicode=self.unicode) for name, path in (self.lexicons or {}).items()},
-            {name: read_clusters(path, name, unicode=self.unicode) for name, path in (self.clusters or {}).items()},
-        )
+    def _resources(self, threads: int | None) -> Resources:
+        clusters = {}
+        if self.clusters or self.raw:
+            clusters = loaded("training.clusters:clusters_of")(self.clusters, self.raw, self.unicode, threads)
+        lexicons = {name: read_lexicon(own, name, unicode=self.unicode) for name, own in (self.lexicons or {}).items()}
+        return Resources(lexicons, clusters)
 
     def _wanted(self) -> str:
         """The kind of tokens that a new training expects: columns, or whatever the data shows."""

@@ -203,7 +203,7 @@ class HiddenMarkov(CountingOptions, Learner):
     structures = (CHAIN,)
     probabilistic = True
     unused = (
-        "features", "template", "lexicons", "clusters", "states", "estimator", "mavg_every", "partial", "passes",
+        "features", "template", "lexicons", "clusters", "raw", "states", "estimator", "mavg_every", "partial", "passes",
         "patience", "stop_window", "stop_error", "min_count", "max_attributes", "min_feature_count", "edge_features",
         "state_features", "search", "batch_size", "shards", "mixing",
     )  # fmt: skip
