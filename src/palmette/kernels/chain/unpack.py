@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.forms import WHOLE_ROWS, Active, StoredRows
-from palmette.kernels.core.compile import inline, kernel
+from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.types import F32_2D, I32, I64, struct
 
 
@@ -35,38 +35,63 @@ def _state_at(state: np.ndarray, item: int, p: int) -> int:
     return low | np.int64(state[4 * p + 2]) << 16 | np.int64(state[4 * p + 3]) << 24
 
 
+@part
+def _give_rows(x: Active, begin: int, end: int, t: RowTable) -> int:
+    """Give a row to each attribute that has none. Returns the first of them, or -1 if there are too few rows."""
+    slot, owner, att, row = t.slot, t.owner, x.att, t.used[0]
+    before = row
+    for k in range(begin, end):
+        a = np.int64(att[k])
+        if slot[a] == 0:
+            if row == owner.size:
+                for other in range(1, row):
+                    slot[owner[other]] = 0
+                t.used[0] = 1
+                return -1
+            slot[a], owner[row] = row, a
+            row += 1
+    t.used[0] = row
+    return before
+
+
+@part
+def _copy_whole(r: StoredRows, H: int, W: int, t: RowTable, row: int) -> None:
+    """Write a row that is stored whole."""
+    value, number, own, attribute, times = r.value, r.number, t.w[row], np.int64(t.owner[row]), np.float32(r.times)
+    begin, small = attribute * r.cells, number.size > 0
+    by = r.scale[attribute] if small else np.float32(1.0)
+    for q in range(own.size // W):
+        target = own[q * W : q * W + H]
+        if small:
+            numbers = number[begin + q * H : begin + q * H + H]
+            for h in range(H):
+                target[h] = by * np.float32(numbers[h]) * times
+        else:
+            values = value[begin + q * H : begin + q * H + H]
+            for h in range(H):
+                target[h] = values[h] * times
+
+
 @kernel
 def unpack_rows(r: StoredRows, x: Active, offset: I64, H: int, W: int, t: RowTable, full: I64) -> None:
     """Give a row to each attribute of the tokens from the first offset to the last one. full[0]: whether the table has
     too few rows for them. A row has W numbers for each H states."""
-    slot, used, owner, w, ptr, att = t.slot, t.used, t.owner, t.w, x.ptr, x.att
-    first, state, value, number, scale, item = r.first, r.state, r.value, r.number, r.scale, r.item
-    times, small, whole, width = np.float32(r.times), number.size > 0, r.kind == WHOLE_ROWS, w.shape[1]
-    begin, end = ptr[offset[0]], ptr[offset[offset.size - 1]]
-    full[0] = 0
-    if used[0] + end - begin > w.shape[0] and slot.size >= w.shape[0]:  # there is no row for each attribute
-        for row in range(1, used[0]):
-            slot[owner[row]] = 0
-        used[0] = 1
-        if 1 + end - begin > w.shape[0]:
-            full[0] = 1
-            return
+    owner, w, first, state, value, number, item = t.owner, t.w, r.first, r.state, r.value, r.number, r.item
+    begin, end = x.ptr[offset[0]], x.ptr[offset[offset.size - 1]]
+    times, small, width, scale = np.float32(r.times), number.size > 0, w.shape[1], r.scale
     padding = W - H if width > W else 0
-    for k in range(begin, end):
-        a = np.int64(att[k])
-        if slot[a] != 0:
+    fresh = _give_rows(x, begin, end, t)
+    if fresh < 0:
+        fresh = _give_rows(x, begin, end, t)
+    full[0] = fresh < 0
+    if fresh < 0:
+        return
+    for row in range(fresh, t.used[0]):
+        if r.kind == WHOLE_ROWS:
+            _copy_whole(r, H, W, t, row)
             continue
-        row = used[0]
-        used[0] += 1
-        slot[a], owner[row] = row, a
-        own = w[row]
+        own, a = w[row], np.int64(owner[row])
         by = scale[a] if small else np.float32(1.0)
-        if whole:
-            for q in range(width // W):
-                source, target = a * r.cells + q * H, q * W
-                for h in range(H):
-                    own[target + h] = by * (np.float32(number[source + h]) if small else value[source + h]) * times
-            continue
         for h in range(width):
             own[h] = np.float32(0.0)
         for p in range(np.int64(first[a]), np.int64(first[a + 1])):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -81,6 +82,7 @@ class ChainModel(Searching):
     helpers: tuple[ChainModel, ...] = ()  # they make the columns after the first, if the input lacks them
     _unpacked: tuple[Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
     _at_temperature: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
+    _local: threading.local | None = field(default=None, init=False, repr=False, compare=False)
     _session: Session | None = field(default=None, init=False, repr=False, compare=False)
     warned: bool = field(default=False, init=False, repr=False, compare=False)  # that confidences are no probabilities
 
@@ -226,9 +228,8 @@ class ChainModel(Searching):
             seen = self.encode_contexts(corpus)
             found, scores = beam_states(self.weights(bias), data, seen, self.beam_search, known is not None)
         else:
-            kernel, own = self.search(bias, data)
             found, scores = np.zeros(data.known.size, np.int32), np.zeros(data.offset.size - 1)
-            kernel(*own, data, self.tables(data), found, scores, known is not None)
+            self.search(data, bias, found, scores, known is not None)
         found = found if states or self.shape.states_per_label == 1 else self.searched.label_of[found]
         check_feasible(scores, corpus, self.beam)
         return found, scores
@@ -265,9 +266,23 @@ class ChainModel(Searching):
         check_feasible(log_z, corpus)
         return Decoded(labels, np.add.reduceat(np.log(confidence), data.offset[:-1]), None)
 
-    def search(self, bias: dict[str, float] | None, data: Data) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The kernel that searches the best paths of a corpus, and the weights that it takes first."""
-        return decode, (with_rows_for(self.searched, data)._replace(bias=self.bias_row(bias)),)
+    def search(
+        self, data: Data, bias: dict[str, float] | None, states: np.ndarray, scores: np.ndarray, restricted: bool
+    ) -> None:
+        """Write the states of the best paths i32[N] and their scores f64[S]."""
+        rows, trellis, row = self._rows(), self.tables(data), self.bias_row(bias)
+        for part, tokens, sentences in rows.parts(data):
+            chain = rows.filled(part)._replace(bias=row)
+            decode(chain, part, trellis, states[tokens], scores[sentences], restricted)
+
+    def _rows(self) -> RowTables:
+        """The rows that this thread has unpacked."""
+        if self._local is None:
+            self._local = threading.local()
+        rows: RowTables | None = getattr(self._local, "rows", None)
+        if rows is None or rows.stored is not self.searched:
+            rows = self._local.rows = RowTables(self.searched)
+        return rows
 
     def tables(self, data: Data, longest: int | None = None) -> Trellis:
         """The tables of a search in any sentence of a corpus, or in sentences of up to so many tokens."""
@@ -277,11 +292,11 @@ class ChainModel(Searching):
         self, data: Data, trellis: Trellis, states: np.ndarray, scores: np.ndarray
     ) -> Callable[[], None]:
         """A call that searches the best path of what is in the arrays then, with the bias of now."""
-        tables = RowTables(self.searched, data)
+        tables = RowTables(self.searched)
         chain = tables.chain._replace(bias=self.bias_row(None))
         search = prepared(decode, chain, data, trellis, states, scores, False)
         direct = prepared(decode, chain._replace(stored=self.searched.stored), data, trellis, states, scores, False)
-        return tables.before(search, direct)
+        return tables.before(data, search, direct)
 
     def session(self) -> Session:
         """The session in which `Tagger.predict` tags short lists of sentences."""
@@ -295,7 +310,7 @@ class ChainModel(Searching):
         """A copy with other parts, of the same kind."""
         made = object.__new__(type(self))  # `copy` would write and read the model as a pickle
         made.__dict__ |= self.__dict__
-        made._session, made._at_temperature, made._unpacked, made.warned = None, None, None, False
+        made._session, made._local, made._at_temperature, made._unpacked, made.warned = None, None, None, None, False
         for name, part in parts.items():
             setattr(made, name, part)
         return made

@@ -78,12 +78,15 @@ class ImportedModel(ChainModel):
         made._cooled = 1.0, made._exact
         return made
 
-    def search(self, bias: dict[str, float] | None, data: Data) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        return decode_double, (self.searched._replace(bias=self.bias_row(bias)), self._exact)
+    def search(
+        self, data: Data, bias: dict[str, float] | None, states: np.ndarray, scores: np.ndarray, restricted: bool
+    ) -> None:
+        chain = self.searched._replace(bias=self.bias_row(bias))
+        decode_double(chain, self._exact, data, self.tables(data), states, scores, restricted)
 
     def prepared_search(self, data: Data, trellis: Any, states: np.ndarray, scores: np.ndarray) -> Callable[[], None]:
-        kernel, own = self.search(None, data)
-        return prepared(kernel, *own, data, trellis, states, scores, False)
+        chain = self.searched._replace(bias=self.bias_row(None))
+        return prepared(decode_double, chain, self._exact, data, trellis, states, scores, False)
 
     def tables(self, data: Data, longest: int | None = None) -> DoubleTrellis:  # type: ignore[override]
         return make_double_trellis(self.searched, data, longest)
