@@ -63,7 +63,7 @@ def test_the_command_says_what_every_input_needs(
     assert "every input needs" not in made.err
     assert cli.fine("tag full.palm --text Hello -q").startswith("Hello")
     (tmp_path / "words.txt").write_text("Time\nflies\n\nlike\n")
-    assert cli.fine("tag full.palm words.txt -q").count("\n") == 5
+    assert cli.fine("tag full.palm words.txt -q").count("\n") == 4
     assert "words alone" in cli("train train.txt -o a.palm --columns 0 --features pos --passes 1 --helper").err
 
 

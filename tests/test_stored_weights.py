@@ -47,8 +47,8 @@ def test_rows_come_back(A: int, cells: int, density: float, kind: str, seed: int
     rows = read_rows(arrays, "label", form, Shape(cells, 0), 1)
     assert np.array_equal(whole_rows(rows, slice(0, A)), w)
     again = file_arrays(rows, "label")
-    assert again.keys() == arrays.keys()
-    assert all(np.array_equal(again[name], arrays[name]) for name in arrays)
+    assert again.keys() == arrays.keys() - ({"label.scale"} if not A else set())
+    assert all(np.array_equal(again[name], arrays[name]) for name in again)
     entries = int(np.count_nonzero(w))
     state = 1 if cells < 256 else 2
     count = 1 if np.count_nonzero(w, axis=1).max(initial=0) < 256 else 2

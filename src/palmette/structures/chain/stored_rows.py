@@ -130,7 +130,7 @@ def estimated_rows(weights: FeatureWeights, H: int, clock: float | None) -> Stor
     for some in _chunks(n):
         w = weights.w[some, :H]
         if clock is not None:
-            w = np.subtract(w, weights.a[some, :H] / clock, casting="same_kind", dtype=np.float32)
+            w = (w - weights.a[some, :H] / clock).astype(np.float32)
         there = np.nonzero(w)
         counts.append(np.bincount(there[0], minlength=some.stop - some.start))
         states.append(there[1].astype(item))
