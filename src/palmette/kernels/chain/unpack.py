@@ -26,7 +26,7 @@ class RowTable(NamedTuple):
 
 
 @inline
-def _state_at(state: np.ndarray, item: int, p: int) -> int:
+def _state_at(state: np.ndarray, item: int, p: int) -> np.int64:
     if item == 1:
         return np.int64(state[p])
     if item == 2:

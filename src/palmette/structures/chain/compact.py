@@ -177,7 +177,11 @@ def _without_zero_rows(model: ChainModel) -> ChainModel:
     chain, weights, stored = model.searched, list(model.searched.weights), list(model.searched.stored)
     for o in set(parts) & set(ARITIES):
         weights[o - 1], stored[o - 1] = parts[o][1]
-    return model.changed(searched=chain._replace(weights=tuple(weights), stored=tuple(stored)), **changes)
+    return model.changed(
+        searched=chain._replace(
+            weights=(weights[0], weights[1], weights[2]), stored=(stored[0], stored[1], stored[2])
+        ), **changes,
+    )  # fmt: skip
 
 
 def _prune_order(model: ChainModel, order: int) -> tuple[FeatureIndex, tuple[FeatureWeights, StoredRows], Names | None]:

@@ -38,13 +38,17 @@ class RowTables:
         self.stored, self.full = chain, np.zeros(1, np.int64)
         self.H, self.W = chain.label_of.size, chain.bias.size
         self.tables: dict[int, RowTable] = {}
-        weights, stored = list(chain.weights), list(chain.stored)
+        weights, stored = dict(enumerate(chain.weights)), dict(enumerate(chain.stored))
         for k, rows in enumerate(chain.stored):
             if rows.kind in (ENTRIES, WHOLE_ROWS):  # with many labels stored rows are quicker
                 table = _new_table(rows, self.H**k * self.W, most)
                 weights[k] = no_weights()._replace(slot=table.slot, used=table.used, w=table.w)
                 stored[k], self.tables[k] = NONE_STORED[k], table
-        self.chain = chain._replace(weights=tuple(weights), stored=tuple(stored)) if self.tables else chain
+        self.chain = chain
+        if self.tables:
+            self.chain = chain._replace(
+                weights=(weights[0], weights[1], weights[2]), stored=(stored[0], stored[1], stored[2])
+            )
 
     def filled(self, data: Data) -> Chain:
         """The chain with the rows that a corpus needs; with stored rows if these are too many."""

@@ -6,7 +6,7 @@ H states, W stride, A attributes; a row of arity k has H ** k numbers, without p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -183,6 +183,10 @@ def unpacked(rows: StoredRows, shape: Shape, arity: int) -> FeatureWeights:
     return no_weights()._replace(slot=slot, used=np.array([A + 1], np.int64), w=w)
 
 
+def _with_parts(chain: Chain, weights: Sequence[FeatureWeights], stored: Sequence[StoredRows]) -> Chain:
+    return chain._replace(weights=(weights[0], weights[1], weights[2]), stored=(stored[0], stored[1], stored[2]))
+
+
 def unpacked_chain(chain: Chain, shape: Shape, arities: tuple[int, ...] = ARITIES) -> Chain:
     """The chain with weights that can be changed and shown, for some arities."""
     stored, weights = list(chain.stored), list(chain.weights)
@@ -190,7 +194,7 @@ def unpacked_chain(chain: Chain, shape: Shape, arities: tuple[int, ...] = ARITIE
         if is_stored(stored[arity - 1]):
             weights[arity - 1] = unpacked(stored[arity - 1], shape, arity)
             stored[arity - 1] = NONE_STORED[arity - 1]
-    return chain._replace(weights=tuple(weights), stored=tuple(stored))
+    return _with_parts(chain, weights, stored)
 
 
 def stored_chain(chain: Chain, shape: Shape) -> Chain:
@@ -200,7 +204,7 @@ def stored_chain(chain: Chain, shape: Shape) -> Chain:
         if rows.slot.size:
             stored[arity - 1] = store_rows(rows, shape, arity)
             weights[arity - 1] = no_weights() if is_stored(stored[arity - 1]) else rows
-    return chain._replace(weights=tuple(weights), stored=tuple(stored))
+    return _with_parts(chain, weights, stored)
 
 
 def weight_at(rows: StoredRows, attribute: int, place: int) -> float:
@@ -239,13 +243,13 @@ def rounded_rows(rows: StoredRows) -> StoredRows:
     number = np.empty(rows.value.size, np.int8)
     for some in _chunks(scale.size):
         if rows.kind == WHOLE_ROWS:
-            own, count = slice(some.start * rows.cells, some.stop * rows.cells), np.int64(rows.cells)
+            own, by = slice(some.start * rows.cells, some.stop * rows.cells), np.repeat(scale[some], rows.cells)
         else:
             first = rows.first[some.start : some.stop + 1]
-            own, count = slice(int(first[0]), int(first[-1])), np.diff(first)
-        number[own] = np.rint(rows.value[own] / np.repeat(scale[some], count))
-    made = rows._replace(kind=min(rows.kind, WHOLE_ROWS), value=not_stored().value, number=number, scale=scale)
-    return made if rows.kind == WHOLE_ROWS else _some_entries(made, number != 0)._replace(kind=ENTRIES)
+            own, by = slice(int(first[0]), int(first[-1])), np.repeat(scale[some], np.diff(first))
+        number[own] = np.rint(rows.value[own] / by)
+    made = rows._replace(value=not_stored().value, number=number, scale=scale)
+    return made if rows.kind == WHOLE_ROWS else _some_entries(made._replace(kind=ENTRIES), number != 0)
 
 
 def _some_entries(rows: StoredRows, keep: np.ndarray) -> StoredRows:
