@@ -89,8 +89,8 @@ ENGLISH = Recipe(
     "Web text: reviews, e-mail, questions and answers, newsgroups, weblogs; and tweets and Wikipedia for entities.",
     (
         "Entities are PER, LOC and ORG. Organisations are the weakest: about half of them are found correctly.",
-        "The test part of Universal NER was scored three times: twice for the model before this one (F1 71.5 both times), "
-        "once for this one. No setting was chosen on it.",
+        "The test part of Universal NER was scored three times: twice for the model before this one (F1 71.5 both "
+        "times), once for this one. No setting was chosen on it.",
         "No newswire was in the training data; company names and headlines suffer.",
         "Transformer models are more accurate in everything, most of all in entities, and need far more computation.",
     ),

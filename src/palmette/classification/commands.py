@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from palmette.classification.options import ClassifierOptions, parse_helper
 from palmette.cli.command import Command, JsonOptions, OutputOptions
-from palmette.cli.common import OF_FILES, EncodingOptions, ThreadOptions, base_params, is_model, names_of, text_spec
+from palmette.cli.common import (
+    OF_FILES,
+    EncodingOptions,
+    ThreadOptions,
+    base_params,
+    check_order,
+    is_model,
+    is_typed,
+    names_of,
+    text_spec,
+)
 from palmette.cli.compare import Comparing
 from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source
 from palmette.cli.training import TrainingCommand
@@ -282,8 +292,11 @@ class Classify(FormatOption, ClassifyingOptions, ThreadOptions, EncodingOptions,
     )  # fmt: skip
 
     def run(self) -> None:
+        if self.text is None and is_typed(self.data):
+            self.text, self.data = self.data, "-"
         if self.text is not None and (self.data != "-" or self.format is not None or self.given(*OF_FILES)):
             raise UsageError("--text is a sentence instead of a file: leave the file and the options for files out")
+        check_order(self)
         classifier = load_with_tagger(self.model, self.with_)
         if self.text is not None:
             from palmette.classification.files import parse_line
@@ -319,6 +332,7 @@ class EvalClassifier(ClassifyingOptions, JsonOptions, LabelledCommand):
     )  # fmt: skip
 
     def run(self) -> None:
+        check_order(self)
         classifier = load_with_tagger(self.model, self.with_)
         model = classifier.model_
         given = read_labelled(self.sources(self.data), model.classes)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, ForceOptions, JsonOptions
-from palmette.cli.common import HelperOptions, PartialOptions, input_spec, load_tagger
+from palmette.cli.common import HelperOptions, PartialOptions, check_order, input_spec, load_tagger
 from palmette.cli.output import Ticker, print_json
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import counted
@@ -45,6 +45,7 @@ class Calibrate(HelperOptions, PartialOptions, ForceOptions, JsonOptions, Comman
         from palmette.structures.chain.calibrate import calibrated_on
         from palmette.structures.chain.files import with_columns
 
+        check_order(self)
         tagger = load_tagger(self.model)
         corpus = read_corpus(self.data, input_spec(self, tagger, self.data, labelled=True))
         corpus = with_columns(corpus, [helper.model_ for helper in self.helpers()], tagger.model_)

@@ -51,6 +51,24 @@ def base_params(
     return parameters(owner, preset)
 
 
+def with_named_files(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters with dictionaries for the flags that give NAME=FILE."""
+    made = dict(params)
+    for name in ("lexicons", "clusters"):
+        if isinstance(made.get(name), list):
+            made[name] = _unique(made[name], name)
+    return made
+
+
+def _unique(given: list[tuple[str, str]], name: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key, path in given:
+        if key in found:
+            raise UsageError(f"--{name} {key}={path}: {key} is given twice")
+        found[key] = path
+    return found
+
+
 OF_FILES = ("format", "columns", "separator", "ragged", *TextSpec.__options__)
 """Options of the data that a typed sentence does not have."""
 
@@ -128,6 +146,13 @@ class PartialOptions(Options):
     )  # fmt: skip
 
 
+def is_typed(data: str) -> bool:
+    """Whether an argument is a text and not the name of a file: it has a blank, and there is no such file."""
+    from glob import glob
+
+    return " " in data.strip() and not os.path.exists(data) and not glob(data)
+
+
 def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
     """`NAME=FILE` options as a dictionary."""
     found: dict[str, str] = {}
@@ -201,6 +226,16 @@ def is_model(path: str) -> bool:
     head = next(read_blocks(path, 9), b"")
     own = head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= HEADER_LIMIT
     return own or reader_of(path) is not None
+
+
+def check_order(command: Command) -> None:
+    """UsageError if the model and the data are exchanged."""
+    first, second = (getattr(command, name, None) for name in ("model", "data"))
+    if isinstance(first, str) and isinstance(second, str) and not is_model(first) and is_model(second):
+        raise UsageError(
+            f"{first} is not a model and {second} is one: the model comes first, as in "
+            f"`palmette {command.path} {second} {first}`"
+        )
 
 
 def load_tagger(path: str, how: SearchOptions | None = None) -> Tagger:

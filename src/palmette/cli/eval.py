@@ -13,6 +13,7 @@ from palmette.cli.common import (
     SearchOptions,
     ThreadOptions,
     biases,
+    check_order,
     format_spec,
     input_spec,
     load_tagger,
@@ -139,6 +140,7 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, ThreadOpti
 
         assert self.model is not None
         assert self.data is not None
+        check_order(self)
         tagger = load_tagger(self.model, self)
         bias = biases(self.bias)
         request = TagRequest(

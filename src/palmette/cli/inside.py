@@ -256,4 +256,5 @@ class DrawTrellis(SearchOptions, BiasOptions, JsonOptions, SentenceCommand):
             from palmette.reports.trellis import trellis_text
 
             console = OutputConsole(80)
-            console.print(trellis_text(record, console.width, self.top), end="", soft_wrap=True)
+            width = console.width if console.is_terminal else 80  # of a drawing
+            console.print(trellis_text(record, width, self.top), end="", soft_wrap=True)

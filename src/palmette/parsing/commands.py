@@ -15,10 +15,13 @@ from palmette.cli.common import (
     EncodingOptions,
     ThreadOptions,
     base_params,
+    check_order,
     is_model,
+    is_typed,
     load_tagger,
     names_of,
     text_spec,
+    with_named_files,
 )
 from palmette.cli.compare import Comparing, systems_and_gold
 from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source
@@ -163,7 +166,7 @@ class TrainParser(TrainingCommand):
 
     examples = ("parser train train.conllu -o parser.palm --dev dev.conllu",)
     owners = (ParserOptions, TextSpec)
-    fixed = ("features",)
+    fixed = ("features", "clusters", "raw")
     kept = "templates and fields"
     common = (
         "output", "dev", "learner", "beam", "update", "passes", "patience", "with", "jackknife", "features",
@@ -218,7 +221,7 @@ class TrainParser(TrainingCommand):
         begun = self.begin()
         old = Parser.load(self.resume) if self.resume else None
         before = base_params(ParserOptions, self.preset, PARSER_PRESETS, old, self.silent)
-        parser = Parser(**self.params(ParserOptions, before))
+        parser = Parser(**with_named_files(self.params(ParserOptions, before)))
         settings = parser._settings()
         spec = text_spec(self)
         treebank = read_treebank(self.data, skip_bad=self.skip_bad, spec=spec)
@@ -282,7 +285,9 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
         help="Where to write CoNLL-U; `-` is standard output. All but heads and relations is written as it was read.",
     )  # fmt: skip
     text: str | None = option(
-        default=None, help="A sentence to parse and draw instead of a file; its words need tags by --with."
+        default=None,
+        help="A sentence to parse instead of a file, which is drawn unless -o names a file; its words need tags by "
+        "--with.",
     )
     nbest: int | None = option(
         default=None, low=1, group="output",
@@ -294,7 +299,10 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
     )  # fmt: skip
 
     def run(self) -> None:
+        if self.text is None and is_typed(self.data):
+            self.text, self.data = self.data, "-"
         self._check()
+        check_order(self)
         parser = load_parser(self.model)
         ready = preparation(parser, self.with_)
         if self.text is not None:
@@ -325,14 +333,15 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
             raise UsageError("--nbest writes CoNLL-U: leave --draw, --picture and --text out")
         if self.sentences is not None and not (self.draw or self.picture):
             raise UsageError("--sentences chooses what --draw and --picture show: give one of them")
-        of_files = self.output_encoding or self.given(*OF_FILES)
-        if self.text is not None and ((self.data, self.output) != ("-", "-") or of_files):
-            raise UsageError("--text draws a typed sentence: leave the file, -o and the options for files out")
+        if self.text is not None and (self.data != "-" or self.given(*OF_FILES)):
+            raise UsageError("--text draws a typed sentence: leave the file and the options for files out")
 
     def _typed(self, parser: Parser, ready: Preparation, text: str) -> None:
-        """Draw the tree of a typed sentence."""
+        """Draw the tree of a typed sentence, or write it as CoNLL-U if a file is named."""
+        from palmette.data.formats.conllu import write_treebank
         from palmette.data.formats.conllu_light import tree_of
         from palmette.data.formats.raw import parse_text
+        from palmette.data.text import UTF8
         from palmette.data.treebank import treebank_from_sentences
         from palmette.errors import DataError
         from palmette.parsing.retag import tags_read
@@ -346,7 +355,10 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
             raise DataError("there is no word in the text")
         found = parser.parse(ready(treebank_from_sentences([words.columns[0].cells()])), beam=self.beam)
         field = ready.fields[0] if ready.fields else "upos"
-        show_trees([(" ".join(text.split()), tree_of(found, 0, field), None)], self.picture, draw=True)
+        if self.output != "-":
+            write_treebank(self.output, found, encoding=self.output_encoding or UTF8)
+        draw = self.draw or (self.output == "-" and self.picture is None)
+        show_trees([(" ".join(text.split()), tree_of(found, 0, field), None)], self.picture, draw)
 
     def _drawn(self, parser: Parser, prepare: WarningPreparation) -> int:
         """Parse a whole file, draw some of its sentences, and write all of them if a file is named."""

@@ -27,6 +27,7 @@ from palmette.data.text import PLAIN, TextSpec
 from palmette.data.treebank import FIELDS, OUTSIDE, Treebank, no_cells, without_trees
 from palmette.errors import DataError, ModelError, UsageError, not_fitted
 from palmette.estimators.tagger import Tagger
+from palmette.features.resources import Clusters
 from palmette.options.learners import Mira
 from palmette.pipeline.chains import corpus_of, packed_chains, predicted, unpacked_chains
 from palmette.pipeline.output import entity_spans
@@ -56,7 +57,7 @@ class Entities:
         passes: int | None = None,
         seed: int = 1,
         lexicons: Mapping[str, FilePath] | None = None,
-        clusters: Mapping[str, FilePath] | None = None,
+        clusters: Mapping[str, FilePath | Clusters] | None = None,
     ) -> None:
         self.passes, self.seed, self.lexicons, self.clusters = passes, seed, lexicons, clusters
 

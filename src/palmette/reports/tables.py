@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +19,7 @@ from rich.table import Table
 from palmette.errors import counted, visible
 from palmette.evaluation.record import Cell, Inspection, Part, Scores, Strong
 from palmette.evaluation.scores import Mistake
+from palmette.features.resources import Clusters
 from palmette.structures.training_log import unit_of
 
 History = Sequence[Mapping[str, Any]]
@@ -43,19 +45,24 @@ MORE = {
 }
 
 
+UNWRAPPED = 100_000
+_ENDS = re.compile(r" +$", re.MULTILINE)
+
+
 class OutputConsole(Console):
-    """Standard output, as wide as the terminal, or as `width` elsewhere."""
+    """Standard output, as wide as the terminal; unwrapped elsewhere; `width`: of a text that `file` collects."""
 
     def __init__(self, width: int, **options: Any) -> None:
         # A label between colons is no emoji.
         super().__init__(highlight=False, emoji=False, **options)
-        if not self.is_terminal:
-            self.width = width
+        if not self.is_terminal:  # what a pipe or a file gets is not wrapped: programs read it by lines
+            self.width = width if "file" in options else UNWRAPPED
 
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
         """Escape control characters of labels, attributes and words, once all columns have their width."""
         shown = (one if one.control else Segment(visible(one.text), one.style) for one in buffer)
-        return super()._render_buffer(shown)
+        text = super()._render_buffer(shown)
+        return text if self.is_terminal else _ENDS.sub("", text)
 
     def on_broken_pipe(self) -> None:
         """Rich would end the program with exit code 1; to have read enough is no error."""
@@ -235,3 +242,26 @@ def training_fact(about: Mapping[str, Any], metric: str = "score") -> str:
     dev = "" if kept["dev"] is None else f"; development {metric} {percent(kept['dev'])}"
     told = f"{unit_of(kept['figures'])} {best} of {len(history)} kept"
     return "; ".join([*([ended] if ended else []), told, f"training accuracy {percent(kept['train_accuracy'])}{dev}"])
+
+
+SHOWN = 5  # classes, and words of each
+
+
+def cluster_examples(clusters: Mapping[str, Clusters]) -> dict[str, dict[str, Any]]:
+    """The sizes of clusters by name, and the first words of some of their largest classes."""
+    found = {}
+    for name, own in sorted(clusters.items()):
+        members = own.members()
+        largest = sorted(members, key=lambda label: -len(members[label]))[:SHOWN]
+        shown = {label: members[label][:SHOWN] for label in sorted(largest)}
+        found[name] = {"words": len(own.classes), "classes": len(members), "examples": shown}
+    return found
+
+
+def cluster_fact(about: Mapping[str, dict[str, Any]]) -> str:
+    """Clusters in a line."""
+    return ". ".join(
+        f"{name}: {own['words']:,} words in {own['classes']:,} classes, such as "
+        + "; ".join(f"{label} {' '.join(words)}" for label, words in own["examples"].items())
+        for name, own in about.items()
+    )
