@@ -84,7 +84,6 @@ class ChainModel(Searching):
     _at_temperature: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
     _local: threading.local | None = field(default=None, init=False, repr=False, compare=False)
     _session: Session | None = field(default=None, init=False, repr=False, compare=False)
-    warned: bool = field(default=False, init=False, repr=False, compare=False)  # that confidences are no probabilities
 
     @property
     def chain(self) -> Chain:
@@ -310,7 +309,7 @@ class ChainModel(Searching):
         """A copy with other parts, of the same kind."""
         made = object.__new__(type(self))  # `copy` would write and read the model as a pickle
         made.__dict__ |= self.__dict__
-        made._session, made._local, made._at_temperature, made._unpacked, made.warned = None, None, None, None, False
+        made._session, made._local, made._at_temperature, made._unpacked = None, None, None, None
         for name, part in parts.items():
             setattr(made, name, part)
         return made
