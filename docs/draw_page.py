@@ -38,6 +38,7 @@ COMMANDS = (
     "train train.txt -o pos.palm --label 1 --columns 0 --features pos -q",
     "train train.txt -o chunk.palm --features chunk --dev dev.txt -q",
     "train train.txt -o beam.palm --features chunk --learner perceptron --beam 4 -q",
+    "train trees.conllu -o xpos.palm --label xpos --features pos -q",
     "parser train trees.conllu -o parser.palm --features basic -q",
 )  # fmt: skip
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1180, "height": 900}
@@ -52,7 +53,7 @@ def main() -> None:
             subprocess.run([sys.executable, "-m", "palmette", *line.split()], cwd=made, check=True)
         server = subprocess.Popen(
             [sys.executable, "-m", "palmette", "serve", "chunk.palm", "beam.palm", "parser.palm",
-             "--with", "pos=pos.palm",
+             "--with", "pos=pos.palm", "--with", "xpos=xpos.palm",
              "--test", "chunk=test.txt", "--test", "parser=trees_test.conllu", "--test", "beam=test.txt",
              "--pool", "chunk=test.txt", "--pool", "parser=trees_test.conllu", "--port", "8765"], cwd=made,
         )  # fmt: skip

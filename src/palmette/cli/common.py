@@ -42,7 +42,7 @@ def base_params(
 
         if name is not None or old is not None:
             raise UsageError("--config takes the options of a model: leave --as and --resume out")
-        found = load_any(like, "train")
+        found: Any = load_any(like, "train")
         if not isinstance(found, owner):
             raise UsageError(f"--config {like}: a {type(found).__name__}, and another kind of model is trained here")
         return dict(found.get_params(deep=False))
