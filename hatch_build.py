@@ -1,4 +1,5 @@
-"""Build hook: the kernels as machine code, in wheels and editable installs, never in source distributions.
+"""Build hook: the kernels and the runtime in C as machine code, in wheels and editable installs, never in source
+distributions.
 
 PALMETTE_BUILD_LEVELS   processor levels, best first (default: x86-64-v3,x86-64 in wheels, native in editable installs)
 PALMETTE_BUILD_JOBS     how many kernels are compiled at the same time (default: one per core)
@@ -54,13 +55,18 @@ class KernelHook(BuildHookInterface[Any]):
         sys.path.insert(0, str(source))  # processes that compile get it too
         try:
             from palmette.kernels.build.library import build
+            from palmette.kernels.build.link import find_linker
             from palmette.kernels.build.platform_tag import platform_tag
             from palmette.kernels.build.platforms import platform_named
+            from palmette.kernels.build.shim import shim_object
+            from palmette.runtime.build import build_library
 
             platform = platform_named(os.environ.get("PALMETTE_BUILD_PLATFORM", ""))
             names = [name.strip() for name in os.environ.get("PALMETTE_BUILD_LEVELS", "").split(",")]
             levels = tuple(name for name in names if name) or platform.default_levels(editable)
             files = build(out, levels, editable=editable, report=self.app.display_info, platform=platform)
+            compiler = find_linker(shim_object(platform.triple), platform)
+            files.append(build_library(out, compiler, platform.triple))
         finally:
             sys.path.remove(str(source))
         build_data["pure_python"] = False

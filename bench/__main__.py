@@ -20,6 +20,7 @@ from bench import (
     decode,
     defaults,
     dial,
+    english,
     equal,
     http,
     latent,
@@ -32,6 +33,7 @@ from bench import (
     pipeline,
     quality,
     reading,
+    runtime,
     scale,
     serve,
     shape,
@@ -53,6 +55,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "train": speed.bench_train,
     "tag": speed.bench_tag,
     "start": start.bench_start,
+    "runtime": runtime.bench_runtime,
     "newcomer": newcomer.bench_newcomer,
     "serve": serve.bench_serve,
     "http": http.bench_http,
@@ -86,6 +89,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "udpipe-tr": lambda data, times: udpipe.bench_udpipe("tr", data, times),
     "udpipe-vi": lambda data, times: udpipe.bench_udpipe("vi", data, times),
     "udpipe-ewt": udpipe.bench_udpipe_ewt,
+    "english": english.bench_english,
     "report": lambda data, times: write_report(),
 }
 ALONE = {"udpipe-ours": udpipe.bench_udpipe_ours}  # parts of other benchmarks, which are run if they are named

@@ -131,13 +131,19 @@ def _inputs(data: Path) -> None:
     Path("dicts.json").write_text(json.dumps(dicts), encoding="utf-8")
 
 
+_MIRA = """
+from palmette import Mira, Tagger
+Tagger("chunk", learner=Mira(nbest=5), passes=5, seed=1).fit_file("train.txt", threads=1).save("x.palm")
+"""
+
+
 def _jobs() -> dict[str, list[str]]:
     """Name of each job and its command, behind `python`."""
     palmette = ["-m", "palmette"]
     train = [*palmette, "train", "train.txt", "-q", "--threads", "1", "--seed", "1", "--features", "chunk"]
     return {
         "train: perceptron": [*train, "-o", "chain.palm", "--learner", "perceptron", "--passes", "10"],
-        "train: mira": [*train, "-o", "x.palm", "--learner", "mira", "--nbest", "5", "--passes", "5"],
+        "train: mira": ["-c", _MIRA],  # whose flags have other names in older commits
         "train: crf": [*train, "-o", "x.palm", "--learner", "crf", "--iterations", "15"],
         "train: order 2, beam": [*train, "-o", "x.palm", "--learner", "perceptron", "--order", "2", "--beam", "8",
                                  "--passes", "2"],

@@ -6,7 +6,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from bench import latent, newcomer, serve, udpipe_page
+from bench import english, latent, newcomer, serve, udpipe_page
 from bench.downstream import command as downstream
 from bench.measure import HERE, load, median
 
@@ -189,10 +189,11 @@ def write_report() -> None:
     fill(HERE.parent / "README.md", readme_table())
     fill(HERE.parent / "docs" / "benchmarks.md", table())
     fill(HERE.parent / "docs" / "latent.md", latent.table(_result("latent")))
-    fill(HERE.parent / "docs" / "usage.md", "\n".join(serve.table(_result("serve"))), SERVE)
+    fill(HERE.parent / "docs" / "benchmarks.md", "\n".join(serve.table(_result("serve"))), SERVE)
     fill(HERE.parent / "docs" / "sklearn_crfsuite.md", downstream.page(_result("downstream")), DOWNSTREAM)
     fill(HERE.parent / "docs" / "pipeline.md", udpipe_page.page(_result("udpipe")), udpipe_page.MARKS)
     fill(HERE.parent / "docs" / "benchmarks.md", udpipe_page.sentence(_result("udpipe")), udpipe_page.SENTENCE)
+    fill(HERE.parent / "docs" / "ready_models.md", english.table(_result("english")), english.MARKS)
     draw(HERE.parent / "docs" / "images" / "bench.png")
     print(table())
 

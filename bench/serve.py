@@ -196,7 +196,7 @@ WORDS = {
 
 
 def table(found: dict[str, Any]) -> list[str]:
-    """The tables of docs/usage.md."""
+    """The tables of docs/benchmarks.md on single sentences."""
     lines = [
         f"| one sentence of {found['length']} tokens, µs of CPU | `predict` | `session.tag` | python-crfsuite | |",
         "|---|--:|--:|--:|--:|",

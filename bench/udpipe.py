@@ -94,6 +94,11 @@ def _inputs(name: str, gold: Path) -> dict[str, Path]:
     return {"raw": text, "gold tokens": words}
 
 
+def ewt_inputs(data: Path) -> dict[str, Path]:
+    """The test data of English-EWT, as `_inputs` writes them."""
+    return _inputs("ewt", data / f"{udpipe_rival.FILES['ewt']}-test.conllu")
+
+
 def _ours(name: str, data: Path) -> tuple[Side, dict[str, Runner]]:
     """A pipeline trained by the command, in a process of its own."""
     model = OUT / f"{name}.palm"

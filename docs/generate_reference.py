@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from palmette.classification.options import ClassifierOptions
-from palmette.cli import COMMANDS, GROUPS, load_command
+from palmette.cli import COMMANDS, GROUPS, SECTIONS, load_command
 from palmette.cli.help import group_titles
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.text import TextSpec
@@ -30,7 +30,7 @@ def pages() -> dict[str, str]:
     from generate_api import api_page
 
     return {
-        "learners.md": _learners(), "estimators.md": _estimators(), "commands.md": _commands(),
+        "learners.md": _learners(), "estimators.md": _estimators(), **_commands(),
         "presets.md": _presets(), "python.md": NOTE + api_page(),
     }  # fmt: skip
 
@@ -40,7 +40,7 @@ def _learners() -> str:
         NOTE + "# Learners, searches and states\n\n"
         "A learner, a search and a state space are values: `Tagger(learner=Mira(nbest=5), search=Beam(8))`. A name is\n"
         'short for its defaults (`learner="mira"`), and `set_params(learner__nbest=5)` sets one option. On the\n'
-        "command line the same options are flags: `--learner mira --nbest 5 --beam 8`.\n"
+        "command line the same options are flags: `--learner mira --learner-nbest 5 --beam 8`.\n"
     ]
     learners = {Auto.kind: Auto, **LEARNERS}
     head = "| learner | " + " | ".join(STRUCTURES.values()) + " |\n|---|" + ":--:|" * len(STRUCTURES) + "\n"
@@ -75,16 +75,43 @@ def _estimators() -> str:
     return "\n".join(parts)
 
 
-def _commands() -> str:
-    parts = [NOTE + "# Commands\n\n`palmette COMMAND --help` prints the same in the terminal.\n"]
-    for group in (None, *GROUPS):
-        parts.append(f"## {'Verbs' if group is None else GROUPS[group].about.removesuffix('.')}\n")
-        for name, (_, about) in COMMANDS.items():
-            if name.partition(" ")[0] == group or (group is None and " " not in name):
-                parts.append(f"### palmette {name}\n\n{about}\n")
-                for title, options in group_titles(load_command(name)).items():
-                    parts.append(f"**{title}**\n\n{_table(options, flags=True)}")
+def _commands() -> dict[str, str]:
+    """The list of commands, and a page for each."""
+    parts = [NOTE + "# Commands\n\n`palmette COMMAND --help` prints the same text in the terminal.\n"]
+    made = {}
+    listed: dict[str, Iterable[str]] = dict(SECTIONS)
+    for name, kind in GROUPS.items():
+        listed[kind.about.removesuffix(".")] = [each for each in COMMANDS if each.partition(" ")[0] == name]
+    for title, names in listed.items():
+        rows = "".join(f"| [palmette {name}](commands/{_file(name)}) | {COMMANDS[name][1]} |\n" for name in names)
+        parts.append(f"## {title}\n\n| command | |\n|---|---|\n{rows}")
+        made |= {f"commands/{_file(name)}": _command(name) for name in names}
+    tree = "\n".join(name.removesuffix(".md") for name in made)
+    parts.append(f"```{{toctree}}\n:hidden:\n\n{tree}\n```\n")
+    return {"commands.md": "\n".join(parts), **made}
+
+
+def _command(name: str) -> str:
+    """The page of a command. The options of learners, searches and states have a page of their own."""
+    command = load_command(name)
+    parts = [NOTE + f"# palmette {name}\n\n{' '.join((command.__doc__ or COMMANDS[name][1]).split())}\n"]
+    if command.examples:
+        parts.append("```\n" + "\n".join(f"palmette {line}" for line in command.examples) + "\n```\n")
+    variants: dict[str, list[str]] = {}
+    for title, options in group_titles(command).items():
+        if title.startswith("Options of the "):
+            outer, _, kind = title.removeprefix("Options of the ").rpartition(" ")
+            variants.setdefault(outer, []).append(f"[`{kind}`](../learners.md#{kind})")
+        else:
+            parts.append(f"## {title}\n\n{_table(options, flags=True)}")
+    links = "".join(f"| `--{outer}` | {', '.join(kinds)} |\n" for outer, kinds in variants.items())
+    if links:
+        parts.append(f"## Options of learners and searches\n\n| flag | values with options |\n|---|---|\n{links}")
     return "\n".join(parts)
+
+
+def _file(name: str) -> str:
+    return f"{name.replace(' ', '-')}.md"
 
 
 def _presets() -> str:
@@ -160,8 +187,11 @@ def _sentence(made: type[Options]) -> str:
 
 
 def main() -> None:
-    FOLDER.mkdir(exist_ok=True)
-    for name, text in pages().items():
+    made = pages()
+    (FOLDER / "commands").mkdir(parents=True, exist_ok=True)
+    for old in {*(FOLDER / "commands").glob("*.md")} - {FOLDER / name for name in made}:
+        old.unlink()
+    for name, text in made.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
 
 

@@ -33,7 +33,7 @@ for file in "$work"/wheels/*.whl; do python3 -m zipfile -e "$file" "$work/site";
 emulated -m palmette doctor | head -3
 
 steps() { # steps COMMAND...: the same work here and there
-    "$@" demo --data trees >/dev/null
+    "$@" demo --dataset trees >/dev/null
     "$@" demo --corpus >/dev/null
     "$@" train train.txt -o tagger.palm --passes 2 --seed 1 -q
     "$@" tag tagger.palm test.txt -o tagged.txt -q

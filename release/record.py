@@ -152,7 +152,7 @@ def record(work: Any) -> dict[str, bytes]:
 
 WORK = (
     "demo",
-    "demo --data trees",
+    "demo --dataset trees",
     "train train.txt -o a.palm --passes 2 --seed 1 -q",
     "tag a.palm test.txt -o a.txt -q",
     "tag a.palm test.txt -o n.txt --nbest 3 -q",

@@ -144,7 +144,7 @@ def page(record: Record) -> str:
 {record.origin()}
 
 CoNLL-2000, the 19 templates of CRF++, averaged perceptron, {PASSES} passes, fixed in advance. The same chunks are
-written in the five representations of Clifton, Whitney and Sarkar (2013; [tag schemes](../chunking.md)) for training,
+written in the five representations of Clifton, Whitney and Sarkar (2013; [tag schemes](../tagging.md)) for training,
 and read back from each. The vote takes for each token the label that most of the five have in IOB2, as Shen and Sarkar
 (2005) do. Beginnings and ends are scored by themselves, with their types, on the test file.
 

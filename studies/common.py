@@ -313,7 +313,7 @@ def numbered(values: Sequence[float]) -> list[float]:
     return [float(k) for k in range(1, len(values) + 1)]
 
 
-# Random starts of latent models: which weights (`--init`) and their size
+# Random starts of latent models: which weights (`--latent-init`) and their size
 STARTS = [(init, size) for init in ("bare", "all") for size in (0.001, 0.01, 0.1, 1.0)]
 
 

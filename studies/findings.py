@@ -157,7 +157,7 @@ VIEWS = (
     Finding(
         "Accuracy is above 98 %.", ("C12",), NO,
         "The negatives decide: sentences of single random words are told apart that well, those of a trigram model are "
-        "not ([how hard the negatives are](../grammaticality.md#how-hard-the-negatives-are)).", ("C12:0",),
+        "not ([how hard the negatives are](../benchmarks.md#how-hard-the-negatives-are)).", ("C12:0",),
     ),
     Finding(
         "Online learning makes fewer updates than LCLR and decodes fewer sentences; few negatives are decoded again.",

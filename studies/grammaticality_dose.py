@@ -108,7 +108,7 @@ All rows of the table of Clifton, Whitney and Sarkar (2013) with negatives from 
 tested on {TEST:,} + {TEST:,} held-out ones of it, and of reviews.txt with negatives from a model of the reviews. Seeds
 {", ".join(map(str, SEEDS))} of training, from zero, {PASSES} passes ({OUTER} outer ones of the batch learners), nothing
 chosen. One view at nine doses, with 5,000 training and 2,000 test sentences, is in [how hard the negatives
-are](../grammaticality.md#how-hard-the-negatives-are).
+are](../benchmarks.md#how-hard-the-negatives-are).
 
 {markdown(head, rows)}
 """

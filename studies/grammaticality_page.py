@@ -273,15 +273,15 @@ def page(record: Record) -> str:
 the spread is over {SETS} sets of test negatives. {record.decides()}
 
 The task: real sentences against sentences drawn from a trigram model ([language models](../lm.md)), told apart by a
-[classifier over latent chunkings](../grammaticality.md). To train on there are {POSITIVES:,} sentences of film
+[classifier over latent chunkings](../classify.md). To train on there are {POSITIVES:,} sentences of film
 reviews and as many pseudo-negatives; {DEV:,} + {DEV:,} to choose the pass by; {TEST:,} against {SETS} times {TEST:,}
 negatives to test on. The second corpus is Brown's, with negatives from a model of its own.
 
 - Features: word and POS 1- to 3-grams with the chunk tag, and pairs of chunk tags; one chunk type where a row does not
   say otherwise. Parts of speech come from our tagger, trained on lower-cased CoNLL-2000.
 - Rows "from the chunker" start from the weights of our NP chunker, with five views in the IOB2 view, scaled to what
-  weights reach from zero (`--init-range auto`{ranges(record)}). Rows "at 0.1" and "at 0.01" are of an earlier run
-  with the published sizes, which are next to nothing here: features are normalised.
+  weights reach from zero (`--chunker-init-range auto`{ranges(record)}). Rows "at 0.1" and "at 0.01" are of an earlier
+  run with the published sizes, which are next to nothing here: features are normalised.
 - The published figures are on other corpora, after 40 passes, with negatives that are neither matched in length nor
   cleared of sentences of the corpus. The column "published setting" has all of that: 40 passes and the last weights,
   features not normalised, the 23 tags of the whole chunk set, training negatives with words of the positives only,
@@ -316,7 +316,7 @@ in the last column guarded negatives from a model of another text, brown.txt, in
 The level: nothing here is near the published 98. Dropping the guards does not change that. Negatives from a model of
 another text do: there a bag of words tells most of them, and what is learnt is mostly the difference between the texts.
 `palmette classifier cues` says so. The quality of the negatives decides: drawn from single words they give the
-published level on both corpora ([how hard the negatives are](../grammaticality.md#how-hard-the-negatives-are)). With
+published level on both corpora ([how hard the negatives are](../benchmarks.md#how-hard-the-negatives-are)). With
 trigram negatives others report 74 to 90 (Okanohara and Tsujii 2007; Post 2011): the level here is in company.
 
 The order: between the learners there are one or two points, where the published comparison has eight. All rows have

@@ -168,8 +168,8 @@ limit, its worst seed {statistics.mean(shared) - min(shared):.2f} below its mean
 
 "Shared" is our default (`--tied-update 1`): all states of a label get a share of each update, as if every feature of
 states were one of labels too. The other latent rows have the published update. All of them start from random
-transitions (`--init bare`), while Sun et al. (2009) draw all parameters: see below. Where the ring is weak (P below
-0.85) the published update hardly finds it.
+transitions (`--latent-init bare`), while Sun et al. (2009) draw all parameters: see below. Where the ring is weak (P
+below 0.85) the published update hardly finds it.
 
 ## Kind and size of the random start
 

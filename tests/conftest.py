@@ -23,7 +23,7 @@ sys.path.append(str(ROOT))  # the benchmarks, which are not part of the package,
 
 # Kernels compile on the first example, which takes longer than any deadline. On a build server the examples are the
 # same in every run; everywhere else they are new ones.
-settings.register_profile("palmette", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile("palmette", deadline=None, derandomize="CI" in os.environ, max_examples=60)
 settings.load_profile("palmette")
 
 

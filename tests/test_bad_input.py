@@ -118,8 +118,8 @@ def test_a_sentence_of_100_000_tokens(cli: Cli) -> None:
     labels = ["B-NP", "I-NP", "B-VP", "O"]
     lines = [f"w{i % 97} P{i % 4} {labels[i % 4]}\n" for i in range(100_000)]
     cli.write("long.txt", "".join(lines))
-    for order in (1, 2):
-        cli.fine(f"train long.txt -o long.palm -q --features chunk --passes 3 --order {order}")
+    for options in ("--order 1 --learner mira", "--order 2 --learner perceptron"):
+        cli.fine(f"train long.txt -o long.palm -q --features chunk --passes 3 {options}")
         assert last_cells(cli.fine("tag long.palm long.txt -q"))[0] == [labels[i % 4] for i in range(100_000)]
 
 
@@ -335,7 +335,7 @@ def test_an_error_in_the_middle_leaves_the_old_file(cli: Cli) -> None:
         ("eval --guess train.txt --label 1", "leave the options of a model out"),
         ("eval m.palm train.txt --style magic", "table, conlleval, seqeval, json"),
         ("eval --guess train.txt --style conlleval", "scores spans"),
-        ("inspect m.palm --label Q", "no label 'Q'"),
+        ("inspect m.palm --show-label Q", "no label 'Q'"),
         ("features magic", "pos, chunk, ner, char"),
         ("features chunk --columns 1", "column 1"),
     ],

@@ -146,7 +146,7 @@ def test_other_classes_and_learners_with_state() -> None:
 
 
 def test_on_the_command_line(cli: Cli) -> None:
-    cli.fine("demo --data grammaticality")
+    cli.fine("demo --dataset grammaticality")
     train = "classifier train grammaticality.txt -q --seed 3 --json"
     cli.fine(f"{train} -o six.palm --types 1 --passes 4")
     cli.fine(f"{train} -o half.palm --types 1 --passes 2 --checkpoint")

@@ -283,3 +283,27 @@ def test_known_labels_are_kept(cli: Cli) -> None:
     out = [cells for s in rows(cli.fine("tag chunk.palm known.txt --known 2")) for cells in s]
     assert any(cells[2] == "?" for cells in out)
     assert all(cells[2] in ("?", cells[3]) for cells in out)
+
+
+def test_a_typed_sentence_in_every_format(cli: Cli) -> None:
+    words = "The train was late ."
+    (found,) = map(json.loads, cli.fine("tag", "pos.palm", "--text", words, "--to", "jsonl").splitlines())
+    assert cli.fine("tag", "pos.palm", words, "--to", "jsonl").splitlines() == [
+        json.dumps(found, separators=(",", ":"))
+    ]
+    assert found["tokens"] == words.split()
+    columns = cli.fine("tag", "pos.palm", "--text", words, "--to", "columns").splitlines()
+    assert [line.split("\t") for line in columns[:-1]] == [
+        [word, tag] for word, tag in zip(found["tokens"], found["tags"], strict=True)
+    ]
+    cli.fine("tag", "pos.palm", words, "-o", "typed.txt", "--scores", "-q")
+    assert cli.read("typed.txt").startswith("# score ")
+    assert cli.fine("tag", "pos.palm", words) == cli.fine("tag", "pos.palm", "--text", words)
+    assert "no such file" in cli("tag", "pos.palm", "late.txt").err
+
+
+def test_what_a_pipe_gets_is_not_wrapped(cli: Cli) -> None:
+    shown = cli.fine("inspect", "chunk.palm")
+    (labels,) = (line for line in shown.splitlines() if line.startswith("labels "))
+    assert labels.count(",") + 1 == int(labels.split()[1])
+    assert not any(line.endswith(" ") for line in shown.splitlines())

@@ -163,15 +163,17 @@ def test_parts_of_speech_and_a_chunker(cli: Cli) -> None:
             rows = [line.split("\t")[0] for line in cli.read(f"{part}.{name}").splitlines()]
             cli.write(f"{part}.{name}", "\n".join(rows) + "\n")
     files = "--positives train.good --negatives train.bad"
-    cli.fine(f"classifier train {files} -o m.palm --tagger pos.palm --init chunk.palm --passes 2 --dev-share 0.1 -q")
+    cli.fine(
+        f"classifier train {files} -o m.palm --with pos.palm --chunker-init chunk.palm --passes 2 --dev-share 0.1 -q"
+    )
     accuracy = json.loads(cli.fine("classifier eval m.palm --positives test.good --negatives test.bad --json"))[
         "accuracy"
     ]
     assert accuracy > 0.7
     (cli.folder / "pos.palm").rename(cli.folder / "other.palm")
     ran = cli("classifier classify m.palm test.good")
-    assert (ran.code, "--tagger pos.palm" in ran.err) == (1, True)
-    assert cli.fine("classifier classify m.palm test.good --tagger other.palm")
+    assert (ran.code, "--with pos.palm" in ran.err) == (1, True)
+    assert cli.fine("classifier classify m.palm test.good --with other.palm")
 
 
 @pytest.mark.parametrize(

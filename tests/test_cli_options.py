@@ -78,7 +78,7 @@ def test_wapiti_patterns(cli: Cli) -> None:
 
 
 def top(cli: Cli, model: str, label: str, n: int) -> list[dict]:
-    return json.loads(cli.fine(f"inspect {model} --json --top {n} --label {label}"))["top"][label]
+    return json.loads(cli.fine(f"inspect {model} --json --top {n} --show-label {label}"))["top"][label]
 
 
 def test_rare_attributes_can_be_left_out(cli: Cli) -> None:
@@ -281,19 +281,19 @@ def test_a_printed_set_is_the_set(cli: Cli) -> None:
 
 
 def test_the_tag_scheme_of_a_file(cli: Cli) -> None:
-    text = cli.fine("convert train.txt --to iobes -q")
+    text = cli.fine("convert train.txt --to-scheme iobes -q")
     assert {label[0] for sentence in last_cells(text) for label in sentence} == set("BIESO")
     cli.write("iobes.txt", text)
-    ran = cli("convert iobes.txt -o back.txt --to bio")
+    ran = cli("convert iobes.txt -o back.txt --to-scheme bio")
     assert (ran.code, cli.read("back.txt")) == (0, cli.read("train.txt"))
     assert "wrote back.txt" in ran.err
-    cli.fine("convert train.txt -o ioe1.txt --to IOE1 --label -1 --separator space -q")
+    cli.fine("convert train.txt -o ioe1.txt --to-scheme IOE1 --label -1 --separator space -q")
     assert cli("convert train.txt --to magic").code == 2
     assert "no chunk label" in cli("convert train.txt --label 1 -q").err
 
 
 def test_looking_inside(cli: Cli) -> None:
-    text = cli.fine("inspect chunk.palm --top 3 --label B-NP --label O")
+    text = cli.fine("inspect chunk.palm --top 3 --show-label B-NP --show-label O")
     assert "perceptron, avg weights" in text
     assert "17 labels (IOB2)" in text
     about = json.loads(cli.fine("inspect chunk.palm --json --top 3"))

@@ -332,7 +332,7 @@ def test_sorted_lists_only() -> None:
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     cli = Cli(tmp_path, capsys, monkeypatch)
-    cli.fine("demo --data trees")
+    cli.fine("demo --dataset trees")
     train = "parser train trees.conllu --dev trees_test.conllu --features basic --beam 2 --passes 3"
     cli.fine(f"{train} -o full.palm -q")
     said = cli("parser compact full.palm -o small.palm --dev trees_test.conllu").err

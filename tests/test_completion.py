@@ -60,7 +60,7 @@ def test_flags_are_completed(complete: Complete) -> None:
     for name in COMMANDS:
         flags = {f"--{flag.option.flag_name}" for flag in load_command(name).flags() if not flag.option.argument}
         assert flags | {"--help"} <= set(complete(*name.split(), "--"))
-    assert complete("train", "x.txt", "--lear") == ["--learner"]
+    assert complete("train", "x.txt", "--lear") == ["--learner", "--learner-nbest"]
     assert complete("train", "--no-en") == ["--no-ends"]
     assert "-o" in complete("parser", "train", "-")
 

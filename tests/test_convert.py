@@ -212,22 +212,22 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     spans = [{"start": 0, "end": 4, "label": "P"}, {"start": 0, "end": 3, "label": "Q"}]
     rows = [{"text": "Anna ran.", "spans": spans, "answer": "accept"}, {"text": "No", "answer": "reject"}]
     cli.write("a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    ran = cli("convert a.jsonl --output-format columns -o a.txt")
+    ran = cli("convert a.jsonl --to columns -o a.txt")
     assert cli.read("a.txt") == "Anna\tB-P\nran\tO\n.\tO\n\n"
     assert "warning: 1 document left out: its answer is reject (a.jsonl:2)" in ran.err
     assert "warning: 1 span dropped: inside a longer one" in ran.err
     assert "3 tokens; wrote a.txt" in ran.err
-    about = json.loads(cli.fine("convert a.jsonl --output-format columns --to iobes -o b.txt --json"))
+    about = json.loads(cli.fine("convert a.jsonl --to columns --to-scheme iobes -o b.txt --json"))
     assert (about["tokens"], about["labels_changed"], about["lost"], about["output"]) == (3, 1, 2, "b.txt")
     assert about["notes"]["nested"] == {"effect": "lost", "count": 1, "places": ["a.jsonl:1"]}
     assert cli("convert a.jsonl --json").code == 2
-    assert "2 documents, 2 spans; wrote c.jsonl" in cli("convert a.jsonl --output-format prodigy -o c.jsonl").err
-    assert cli("convert a.jsonl --output-format xml").code == 2
+    assert "2 documents, 2 spans; wrote c.jsonl" in cli("convert a.jsonl --to prodigy -o c.jsonl").err
+    assert cli("convert a.jsonl --to xml").code == 2
 
 
 def test_options_of_data_are_refused_for_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Tagger("pos", passes=1).fit([["a", "b"]] * 3, [["X", "Y"]] * 3).save(tmp_path / "m.palm")
-    for flags in (["--to", "iob2"], ["--output-format", "jsonl"], ["--json"], ["--format", "columns"]):
+    for flags in (["--to-scheme", "iob2"], ["--to", "jsonl"], ["--json"], ["--format", "columns"]):
         with pytest.raises(SystemExit) as ended:
             main(["convert", str(tmp_path / "m.palm"), "-o", str(tmp_path / "n.palm"), *flags])
         assert ended.value.code == 2
@@ -242,9 +242,13 @@ def test_the_format_that_was_written_is_told(
     told = cli("convert a.jsonl -o b.conllu").err
     assert "warning: b.conllu has the format of the input, prodigy, and the name of another" in told
     assert "wrote b.conllu (prodigy)" in told
-    for line in ("convert a.jsonl -o b.jsonl", "convert a.jsonl -o b.conll", "convert b.jsonl -o c.txt --to iob1"):
+    for line in (
+        "convert a.jsonl -o b.jsonl",
+        "convert a.jsonl -o b.conll",
+        "convert b.jsonl -o c.txt --to-scheme iob1",
+    ):
         assert "warning" not in cli(line).err
-    assert "wrote d.conllu (conllu)" in (told := cli("convert a.jsonl -o d.conllu --output-format conllu").err)
+    assert "wrote d.conllu (conllu)" in (told := cli("convert a.jsonl -o d.conllu --to conllu").err)
     assert "name of another" not in told
 
 

@@ -216,7 +216,7 @@ def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 
 def test_the_command_prints_them(cli: Cli) -> None:
-    cli.fine("demo --data trees")
+    cli.fine("demo --dataset trees")
     text = cli.fine("parser features auto --data trees.conllu --dev trees_test.conllu")
     assert (
         text

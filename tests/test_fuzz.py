@@ -199,11 +199,12 @@ def test_an_index_outside_of_an_array_is_found(
 
 
 def test_kernels_stay_inside_of_their_arrays(models: list[Model], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernels that read models, on some hundred changed ones that load, as plain Python with every index checked."""
+    """Kernels that read models, on changed ones that load, as plain Python with every index checked; `.ci/run` goes on
+    with the cases that follow."""
     monkeypatch.setenv("PALMETTE_KERNELS", "python")
-    counts = run_cases(ModelCases(models, 1), range(800), command.SLOWLY)
+    counts = run_cases(ModelCases(models, 1), range(150), command.SLOWLY)
     assert counts.faults == []
-    assert sum(n for (_, outcome), n in counts.of.items() if outcome == USED) > 200
+    assert sum(n for (_, outcome), n in counts.of.items() if outcome == USED) > 35
 
 
 # --- the command --------------------------------------------------------------------------------------------

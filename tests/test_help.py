@@ -149,7 +149,9 @@ def test_words_of_other_tools_lead_to_commands_that_exist() -> None:
         (["tag", "-m", "model", "x"], "the model is the first argument here"),
         (["tag", "model", "x", "-n", "3"], "it is --nbest N here"),
         (["tag", "model", "x", "-v", "2"], "--marginals (-v2)"),
-        (["convert", "x.json", "--to", "prodigy"], "prodigy is a format: --output-format prodigy"),
+        (["convert", "x.json", "--output-format", "prodigy"], "it is --to here; a tag scheme is --to-scheme"),
+        (["trellis", "m.palm", "x", "--svg", "x.svg"], "it is --picture now"),
+        (["classifier", "train", "x", "-o", "y", "--init", "c.palm"], "it is --chunker-init now"),
     ],
 )
 def test_hints_for_the_words_of_other_tools(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,7 +80,7 @@ def test_tables_that_are_not_utf8(tmp_path: Path) -> None:
 
 def test_the_commands(cli: Cli) -> None:
     cli.write("train.txt", "the D\ndog N\nbarks V\n\na D\ncat N\nsleeps V\n\n")
-    cli.fine("hmm count train.txt -o t.json --rare 0 --no-interpolate --smoothing 0 -q")
+    cli.fine("hmm count train.txt -o t.json --rare-words 0 --no-interpolate --smoothing 0 -q")
     assert json.loads(cli.read("t.json"))["emission"]["D"] == {"a": 0.5, "the": 0.5}
     cli.fine("hmm model t.json -o m.palm -q")
     cli.write("in.txt", "a\ndog\nsleeps\n\n")

@@ -271,11 +271,11 @@ def test_acronyms_are_clean() -> None:
 
 def test_the_demo_leaves_data(cli: Cli) -> None:
     for name in ("vowels", "acronyms"):
-        cli.fine(f"demo --data {name}")
+        cli.fine(f"demo --dataset {name}")
         for file, text in example_files(name).items():
             assert cli.read(file) == text
-    assert "choose one of vowels, acronyms" in cli("demo --data x").err
-    assert "leave --text out" in cli("demo --data vowels --text hello").err
+    assert "choose one of vowels, acronyms" in cli("demo --dataset x").err
+    assert "leave --text out" in cli("demo --dataset vowels --text hello").err
     cli.fine("train vowels.txt --format attributes --order 0 --no-ends --learner crf --l2 0.01 -o v.palm -q")
     y = load_vowels("test")[1]
     labels = [label for _, (label,) in zip(y, Tagger.load("v.palm").predict(

@@ -45,7 +45,7 @@ def test_one_of_everything(cli: Cli) -> None:
     cli.write("t.txt", "U0:%x[0,0]\n")
     shown += cli.fine("features t.txt")
     ran = cli("train train.txt -o h.palm --learner hmm")
-    shown += ran.err + ran.out + cli("convert train.txt -o c.txt --to iobes").err
+    shown += ran.err + ran.out + cli("convert train.txt -o c.txt --to-scheme iobes").err
     for wrong in ("1 labels", "1 passes", "1 sentences", "1 tokens", "1 templates", "1 words", "1 attributes"):
         assert f" {wrong}" not in f" {shown}".replace("\n", " "), wrong
 
@@ -127,10 +127,28 @@ def test_a_binary_file_as_text(demo: Cli, data: bytes, told: str) -> None:
         assert f"data.bin: {told}" in ran.err
 
 
-def test_exchanged_arguments_of_tag(demo: Cli) -> None:
-    ran = demo("tag test.txt chunk.palm")
+@pytest.mark.parametrize("line", ["tag", "eval", "calibrate -o m.palm"])
+def test_exchanged_arguments(demo: Cli, line: str) -> None:
+    ran = demo(f"{line} test.txt chunk.palm")
     assert ran.code == 2
-    assert "the model comes first, as in `palmette tag chunk.palm test.txt`" in ran.err
+    assert f"the model comes first, as in `palmette {line.split()[0]} chunk.palm test.txt`" in ran.err
+
+
+def test_content_that_is_hardly_columns_is_read_with_a_warning(demo: Cli) -> None:
+    demo("train train.txt -o pos.palm --label 1 --columns 0 --passes 1 -q")
+    demo.write("one.txt", "The train was late .\n")
+    ran = demo("tag pos.palm one.txt")
+    assert (ran.code, len(ran.out.split("\n"))) == (0, 2)  # one token
+    assert "one.txt: the lines look like sentences" in ran.err
+    assert "--format text" in ran.err
+    demo.write("two.txt", "The train was late .\nIt rained all day long .\n")
+    assert "the lines look like sentences; for text: --format text" in demo("tag pos.palm two.txt").err
+    assert "look" not in demo("tag pos.palm two.txt --format text").err
+    demo.write("head.csv", "word,tag\nThe,DT\ntrain,NN\n")
+    told = demo("train head.csv -o m.palm --separator comma --passes 1").err
+    assert "head.csv:1: the first line looks like a header" in told
+    assert "separated by ',': --separator comma" in demo("tag pos.palm head.csv").err
+    assert "look" not in demo("tag chunk.palm test.txt").err
 
 
 def test_a_folder(demo: Cli) -> None:

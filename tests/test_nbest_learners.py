@@ -134,12 +134,12 @@ def test_weights_of_sentences_multiply_the_step() -> None:
 # --- the command line ---------------------------------------------------------------------------------------
 
 COMMANDS = {
-    "--learner probperc --nbest 5": "probperc",
-    "--learner probperc --nbest 3 --rate 0.2 --rate-schedule constant --when errors --no-add-gold": "probperc",
+    "--learner probperc --learner-nbest 5": "probperc",
+    "--learner probperc --learner-nbest 3 --rate 0.2 --update-when errors --no-add-gold": "probperc",
     "--learner probperc --probability-function polynomial --degree 3": "probperc",
-    "--learner mira --nbest 5 --cost span": "mira",
+    "--learner mira --learner-nbest 5 --margin-cost span": "mira",
     "--learner mira --aggressiveness 0.01": "mira",
-    "--learner mira --nbest 5 --step-cap sum": "mira",
+    "--learner mira --learner-nbest 5 --step-cap sum": "mira",
     "--learner pa --pa-type PA-II": "pa",
     "--learner pa --pa-type PA --latent 2": "pa",
 }
@@ -169,7 +169,9 @@ def test_train_tag_and_eval(cli: Cli, options: str) -> None:
     assert cli.fine("inspect one.palm").split()[:2] == ["learner", learner]
 
 
-@pytest.mark.parametrize("learner", ["probperc --nbest 4", "mira --nbest 4 --cost span", "pa --pa-type PA-II"])
+@pytest.mark.parametrize(
+    "learner", ["probperc --learner-nbest 4", "mira --learner-nbest 4 --margin-cost span", "pa --pa-type PA-II"]
+)
 def test_resumed_exactly_and_the_same_bytes(cli: Cli, learner: str) -> None:
     line = f"train train.txt --features chunk --learner {learner} --seed 7 -q"
     cli.fine(f"{line} -o four.palm --passes 4")
@@ -184,7 +186,7 @@ def test_resumed_exactly_and_the_same_bytes(cli: Cli, learner: str) -> None:
 
 
 def test_a_wrong_combination_ends_with_a_sentence(cli: Cli) -> None:
-    ran = cli("train train.txt -o no.palm --features chunk --learner pa --nbest 5")
+    ran = cli("train train.txt -o no.palm --features chunk --learner pa --learner-nbest 5")
     assert ran.code == 2
-    assert ran.err.startswith("palmette: --nbest: is an option of probperc and mira")
+    assert ran.err.startswith("palmette: --learner-nbest: is an option of probperc and mira")
     assert not (cli.folder / "no.palm").exists()

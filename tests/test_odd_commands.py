@@ -35,7 +35,7 @@ def test_check_tells_what_readers_of_annotations_drop(cli: Cli, tmp_path: Path) 
     assert "1 span dropped" in ran.out
 
 
-@pytest.mark.parametrize("verb", ["check a.txt", "train a.txt -o m.palm", "convert a.txt --to iobes"])
+@pytest.mark.parametrize("verb", ["check a.txt", "train a.txt -o m.palm", "convert a.txt --to-scheme iobes"])
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
 def test_an_encoding_that_the_file_does_not_have(cli: Cli, tmp_path: Path, verb: str, encoding: str) -> None:
     write(tmp_path, "a.txt", "ab\tB-X\ncd\tO\n")
@@ -47,7 +47,7 @@ def test_an_encoding_that_the_file_does_not_have(cli: Cli, tmp_path: Path, verb:
 @pytest.mark.parametrize("output", ["conllu", "jsonl"])
 def test_labels_without_words_are_not_converted(cli: Cli, tmp_path: Path, output: str) -> None:
     write(tmp_path, "a.txt", "B-X\nI-X\nO\n")
-    ran = cli(f"convert a.txt --format columns --output-format {output}")
+    ran = cli(f"convert a.txt --format columns --to {output}")
     assert (ran.code, ran.out) == (1, "")
     assert "a.txt: there are only labels" in ran.err
 
@@ -61,7 +61,7 @@ def test_a_model_without_attributes_is_made_small(cli: Cli, tmp_path: Path) -> N
     assert cli("tag small.palm a.txt -q").out.split() == ["a", "X", "X"]
 
 
-@pytest.mark.parametrize("command", ["check a.txt", "convert a.txt --to iobes", "--version"])
+@pytest.mark.parametrize("command", ["check a.txt", "convert a.txt --to-scheme iobes", "--version"])
 def test_output_that_is_closed(tmp_path: Path, command: str) -> None:
     write(tmp_path, "a.txt", "ab\tB-X\ncd\tO\n")
     line = ["bash", "-c", f'"$@" {command} >&-', "bash", *COMMAND]
@@ -73,6 +73,6 @@ def test_output_that_is_closed(tmp_path: Path, command: str) -> None:
 
 def test_messages_do_not_go_to_the_output_if_theirs_is_closed(tmp_path: Path) -> None:
     write(tmp_path, "a.txt", "ab\tI-X\ncd\tO\n")
-    line = ["bash", "-c", '"$@" convert a.txt --to iobes 2>&-', "bash", *COMMAND]
+    line = ["bash", "-c", '"$@" convert a.txt --to-scheme iobes 2>&-', "bash", *COMMAND]
     ran = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (0, "ab\tS-X\ncd\tO\n")

@@ -319,8 +319,8 @@ def test_flags_are_the_parameters(name: str) -> None:
         if wanted and flat not in hidden:
             assert flags[wanted[0].flag_name] == wanted, flat
     for option_ in owner.__options__.values():
-        if option_.name not in ("states",):
-            assert option_.flag_name == option_.name.replace("_", "-")  # the same name in Python
+        if option_.name not in ("states", "tagger"):  # the same name in Python, or with its owner's: merge-states
+            assert option_.name.replace("_", "-") in option_.flag_name
 
 
 @pytest.mark.parametrize("owner", TRAINS.values())
@@ -353,7 +353,7 @@ def test_help_of_a_learner_shows_that_one() -> None:
 
 
 def test_a_command_line_is_a_tagger() -> None:
-    line = "x.txt -o m.palm --learner mira --nbest 5 --beam 8 --update early --no-ends --features ner"
+    line = "x.txt -o m.palm --learner mira --learner-nbest 5 --beam 8 --update early --no-ends --features ner"
     train: Any = load_command("train").parsed(line.split())
     assert train.params(TaggerOptions) == {
         "learner": Mira(nbest=5), "search": Beam(8, update="early"), "ends": False, "features": "ner",
@@ -364,7 +364,7 @@ def test_a_command_line_is_a_tagger() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("x.txt -o m.palm --nbest", "--nbest needs a value"),
+        ("x.txt -o m.palm --learner-nbest", "--learner-nbest needs a value"),
         ("x.txt -o --json", "-o needs a value, and the option --json follows it"),
         ("x.txt -o m.palm --seed 1 --seed 2", "--seed is given twice"),
         ("x.txt -o m.palm --learnr mira", "there is no option --learnr; did you mean --learner?"),

@@ -22,7 +22,8 @@ from palmette.options import Option
 NO_FILES = {
     "text", "ray", "constraints", "label-history", "encoding", "separator", "columns", "label", "tag-names",
     "output-encoding", "bias", "known", "to", "scheme", "learners", "try", "skip", "host", "token", "allow-host",
-    "components", "sentences", "what", "ignore", "positive", "views", "latent", "init-range", "length",
+    "components", "sentences", "what", "ignore", "positive", "views", "latent", "chunker-init-range", "length",
+    "show-label", "to-scheme",
     "licence", "version",
 }  # fmt: skip
 PATHS = {"input", "output", "model", "folder"}
@@ -120,7 +121,7 @@ def test_an_output_that_is_an_input_is_refused(
         ("train train.txt -o train.txt", "train.txt"),
         ("train train.txt --dev dev.txt -o dev.txt", "dev.txt"),
         ("train train.txt -o dev.txt", "dev.txt"),
-        ("train train.txt -o m.palm --plot train.txt", "train.txt"),
+        ("train train.txt -o m.palm --picture train.txt", "train.txt"),
         ("compact chunk.palm -o test.txt", "test.txt"),
         ("compact chunk.palm -o chunk.palm", "chunk.palm"),
         ("calibrate chunk.palm dev.txt -o dev.txt", "dev.txt"),
@@ -128,10 +129,10 @@ def test_an_output_that_is_an_input_is_refused(
         ("tag chunk.palm test.txt -o ./test.txt", "test.txt"),
         ("tag chunk.palm test.txt dev.txt -o ./", "test.txt"),
         ("page chunk.palm -o chunk.palm", "chunk.palm"),
-        ("convert train.txt -o train.txt --to iobes", "train.txt"),
-        ("demo --data vowels", "vowels.txt"),
+        ("convert train.txt -o train.txt --to-scheme iobes", "train.txt"),
+        ("demo --dataset vowels", "vowels.txt"),
         ("demo -o .", "pos.palm"),
-        ("synth -o a.txt --dev a.txt", "a.txt"),
+        ("synth -o a.txt --dev-output a.txt", "a.txt"),
         ("lm train train.txt -o text.arpa", "text.arpa"),
     ],
 )
@@ -154,7 +155,7 @@ def test_force_replaces_a_file_that_is_not_a_model(cli: Cli) -> None:
     cli.fine("compact chunk.palm -o old")  # a model now
     assert cli("train train.txt -o train.txt --force").code == 2
     cli.write("vowels.txt", "mine\n")
-    cli.fine("demo --data vowels --force")
+    cli.fine("demo --dataset vowels --force")
 
 
 def test_empty_files_are_replaced_and_models_updated(cli: Cli) -> None:
@@ -228,7 +229,7 @@ def test_training_goes_on_if_its_messages_have_no_reader(cli: Cli, closed: str) 
         "inspect m.palm --card",
         "eval m.palm data.txt",
         "check data.txt",
-        "inspect m.palm --label x\x1b[2J",
+        "inspect m.palm --show-label x\x1b[2J",
     ],
 )
 def test_control_characters_do_not_reach_the_terminal(cli: Cli, line: str) -> None:

@@ -86,7 +86,7 @@ def test_a_model_and_files_score_the_same_and_as_the_official_scorer(cli: Cli) -
 
 
 def test_errors_are_drawn_worst_first(cli: Cli) -> None:
-    drawn = cli.fine(f"parser eval m.palm {TEST} --draw 2 --svg errors.svg")
+    drawn = cli.fine(f"parser eval m.palm {TEST} --draw 2 --picture errors.svg")
     titles = [line for line in drawn.splitlines() if line.startswith("sentence ")]
     counts = [int(title.split(": ")[1].split()[0]) + int(title.split(", ")[1].split()[0]) for title in titles]
     assert len(titles) == 2
@@ -102,7 +102,7 @@ def test_drawings_of_a_file(cli: Cli) -> None:
         "sentence 1", "sentence 3", "sentence 4"
     ]  # fmt: skip
     assert "◀" in drawn
-    both = cli.fine(f"parser parse m.palm {TEST} --draw --svg s.svg -o drawn.conllu")
+    both = cli.fine(f"parser parse m.palm {TEST} --draw --picture s.svg -o drawn.conllu")
     assert both.count("sentence ") == 12
     assert cli.read("drawn.conllu") == cli.read("out.conllu")
     assert cli.read("s.svg").startswith("<svg")
@@ -148,26 +148,26 @@ def test_input_without_tags_is_told(cli: Cli) -> None:
     rows = [row if len(row) < 4 else [*row[:3], "_", "_", *row[5:]] for row in cells(cli.read(TEST))]
     cli.write("bare.conllu", "\n".join("\t".join(row) for row in rows))
     for line in ("parser parse m.palm bare.conllu", "parser eval m.palm bare.conllu"):
-        assert cli(line).err.count("which the parser reads: give --tagger MODEL") == 1
+        assert cli(line).err.count("which the parser reads: give --with MODEL") == 1
     assert "the parser reads" not in cli(f"parser parse m.palm {TEST}").err
-    assert "the parser reads" not in cli("parser parse m.palm bare.conllu --tagger upos.palm --tagger xpos.palm").err
+    assert "the parser reads" not in cli("parser parse m.palm bare.conllu --with upos.palm --with xpos.palm").err
 
 
 def test_a_typed_sentence(cli: Cli) -> None:
-    drawn = cli.fine("parser parse m.palm --tagger xpos.palm --text", "The old ferry sleeps.")
+    drawn = cli.fine("parser parse m.palm --with xpos.palm --text", "The old ferry sleeps.")
     assert drawn.splitlines()[0] == "The old ferry sleeps."
     assert [line.split()[1] for line in drawn.splitlines()[1:6]] == ["The", "old", "ferry", "sleeps", "."]
     ran = cli("parser parse m.palm --text", "The old ferry sleeps.")
     assert ran.code == 2
-    assert "--tagger" in ran.err
+    assert "--with" in ran.err
 
 
 def test_tags_by_a_model(cli: Cli) -> None:
-    made = cells(cli.fine(f"parser parse m.palm {TEST} --tagger upos.palm --tagger xpos=xpos.palm"))
+    made = cells(cli.fine(f"parser parse m.palm {TEST} --with upos.palm --with xpos=xpos.palm"))
     tagged = cells(cli.fine(f"tag xpos.palm {TEST}"))
     assert [row[4] for row in made if len(row) == 10] == [row[4] for row in tagged if len(row) == 10]
     plain = json.loads(cli.fine(f"parser eval m.palm {TEST} --json"))
-    guessed = json.loads(cli.fine(f"parser eval m.palm {TEST} --tagger xpos.palm --json"))
+    guessed = json.loads(cli.fine(f"parser eval m.palm {TEST} --with xpos.palm --json"))
     assert plain["las"] > guessed["las"]
 
 
@@ -248,9 +248,9 @@ def test_bad_trees_are_told_or_left_out(cli: Cli) -> None:
         (f"parser parse m.palm {TEST} --draw --sentences 3-99", "there are sentences 1 to 12"),
         (f"parser parse m.palm {TEST} --draw --sentences x", "numbers and ranges"),
         (f"parser parse m.palm {TEST} --nbest 2 --draw", "--nbest writes"),
-        (f"parser parse m.palm {TEST} --tagger m.palm", "not a tagger"),
-        (f"parser parse m.palm {TEST} --tagger xpos.palm --tagger xpos.palm", "two taggers write xpos"),
-        (f"parser parse m.palm {TEST} --tagger lemma=upos.palm", "a tagger writes upos or xpos, not lemma"),
+        (f"parser parse m.palm {TEST} --with m.palm", "not a tagger"),
+        (f"parser parse m.palm {TEST} --with xpos.palm --with xpos.palm", "two taggers write xpos"),
+        (f"parser parse m.palm {TEST} --with lemma=upos.palm", "a tagger writes upos or xpos, not lemma"),
         (f"parser parse m.palm {TEST} --beam 0", "--beam: 0 is not a whole number"),
         (f"parser eval {TEST} out.conllu --skip-bad", "are for a model"),
         (f"parser eval {TEST} {TRAIN}", "words in gold"),

@@ -171,7 +171,7 @@ def test_on_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cli = Cli(tmp_path, capsys, monkeypatch)
-    cli.fine("demo --data trees")
+    cli.fine("demo --dataset trees")
     train = "parser train trees.conllu --beam 2 -q"
     cli.fine(f"{train} -f basic --ignore lemma --min-count 2 --learner mira --passes 2 -o a.palm --checkpoint")
     cli.fine(f"{train} --resume a.palm --passes 2 -o b.palm")

@@ -463,22 +463,6 @@ def test_partial_labels_teach_on_the_demo_corpus() -> None:
     assert partial > outside + 0.2
 
 
-def read_chunks(path: Path, every: int) -> tuple[list, list]:
-    """Every so many-th sentence."""
-    blocks = path.read_text(encoding="utf-8").strip("\n").split("\n\n")[::every]
-    rows = [[line.split(" ") for line in block.split("\n")] for block in blocks]
-    return [[(word, pos) for word, pos, _ in row] for row in rows], [[chunk for *_, chunk in row] for row in rows]
-
-
-def test_partial_labels_teach_on_conll_2000(corpora: Path) -> None:
-    """An eighth of the training data; measured, mean of five seeds: 90.3, 88.0, 65.0."""
-    X, y = read_chunks(corpora / "conll2000" / "train.txt", 8)
-    test = read_chunks(corpora / "conll2000" / "test.txt", 3)
-    partial, quarter, outside = np.mean([three_ways(X, y, test, seed) for seed in range(1, 6)], axis=0)
-    assert partial > quarter + 0.015
-    assert partial > outside + 0.2
-
-
 # --- what an attack found -----------------------------------------------------------------------------------
 
 

@@ -157,7 +157,7 @@ def test_scores_exclusion_and_messages(cli: Cli, chunker: Tagger) -> None:
     assert len(notes) == len(rest.strip("\n").split("\n\n"))
     assert all(0 < float(line.split()[2]) < 1 for line in notes)
     assert not any(block in rest for block in cli.read("first.txt").strip("\n").split("\n\n"))
-    assert cli("pick c.palm test.txt --by length").code == 2
+    assert cli("pick c.palm test.txt --uncertainty length").code == 2
     cli.fine("pick c.palm test.txt -n 1 -o one.txt --diversity 0 -q")
     assert len(cli.read("one.txt").strip("\n").split("\n\n")) == 1
 

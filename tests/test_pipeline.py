@@ -84,7 +84,7 @@ def test_some_components(cli: Cli) -> None:
     assert {row[6] for row in rows(out)} == {NOTHING}
     assert NOTHING not in {row[3] for row in rows(out)}
     assert "choose from tok, tag, lemma, parse" in cli(f"pipeline train {TRAIN} -o x.palm --components tagger").err
-    ran = cli("pipeline run some.palm text.txt --components parse --input conllu")
+    ran = cli("pipeline run some.palm text.txt --components parse --format conllu")
     assert ran.code == 2
     assert "the pipeline has no component 'parse'; it has tok, tag" in ran.err
 
@@ -164,7 +164,7 @@ def test_treebanks_that_lack_columns(cli: Cli, there: tuple[str, ...], dev: bool
     assert about["tag"]["finds"] == ", ".join(
         ["UPOS", *(field.upper() for field in ("xpos", "feats") if field in there)]
     )
-    found = json.loads(cli.fine(f"pipeline eval lacks.palm some-{TEST} --input gold-tokens --json"))
+    found = json.loads(cli.fine(f"pipeline eval lacks.palm some-{TEST} --format gold-tokens --json"))
     lacking = {
         "XPOS": "xpos", "UFeats": "feats", "Lemmas": "lemma", "UAS": "head", "LAS": "head", "CLAS": "head",
         "MLAS": "head", "BLEX": "head" if "head" not in there else "lemma",
@@ -306,22 +306,22 @@ def test_formats(cli: Cli, nlp: Pipeline) -> None:
     assert [word[0] for word in words] == [word.form for word in nlp(TEXT).sentences[0]]
     assert [int(word[5]) for word in words] == [word.head for word in nlp(TEXT).sentences[0]]
     cli.write("words.txt", "It rains .\n\nShe  sings .\n")
-    out = cli.fine("pipeline run en.palm words.txt --input tokens")
+    out = cli.fine("pipeline run en.palm words.txt --format tokens")
     assert [row[1] for row in rows(out)] == ["It", "rains", ".", "She", "sings", "."]
     assert gold_split(parse_treebank(out.encode(), "out")).text == "It rains .\n\nShe  sings .\n"
 
 
 def test_conllu_keeps_its_lines(cli: Cli, nlp: Pipeline) -> None:
-    before, after = cli.read(TEST).splitlines(), cli.fine(f"pipeline run en.palm {TEST} --input conllu").splitlines()
+    before, after = cli.read(TEST).splitlines(), cli.fine(f"pipeline run en.palm {TEST} --format conllu").splitlines()
     assert len(before) == len(after)
     for old, new in zip(before, after, strict=True):
         if old.startswith("#") or not old or "-" in old.split("\t")[0]:
             assert new == old
         else:
             assert [new.split("\t")[k] for k in (0, 1, 8, 9)] == [old.split("\t")[k] for k in (0, 1, 8, 9)]
-    gold = cli.fine(f"pipeline run en.palm {TEST} --input conllu --components parse")
+    gold = cli.fine(f"pipeline run en.palm {TEST} --format conllu --components parse")
     assert [row[:6] for row in rows(gold)] == [row[:6] for row in rows(cli.read(TEST))]
-    objects = cli.fine(f"pipeline run en.palm {TEST} --input conllu --to jsonl").splitlines()
+    objects = cli.fine(f"pipeline run en.palm {TEST} --format conllu --to jsonl").splitlines()
     text = gold_split(read_treebank(cli.folder / TEST)).text
     for line in objects:
         sentence = json.loads(line)
@@ -329,7 +329,7 @@ def test_conllu_keeps_its_lines(cli: Cli, nlp: Pipeline) -> None:
 
 
 def test_drawing(cli: Cli) -> None:
-    out = cli.fine("pipeline run en.palm text.txt --draw --svg trees.svg --sentences 2 -q")
+    out = cli.fine("pipeline run en.palm text.txt --draw --picture trees.svg --sentences 2 -q")
     assert out.startswith("sentence 2\n1  It ")
     assert "# text" not in out
     assert cli.read("trees.svg").startswith("<svg")
@@ -406,10 +406,10 @@ def test_scores_are_those_of_the_official_scorer(cli: Cli) -> None:
     cli.write("gold.txt", text)
     guesses = {
         "text": cli.fine("pipeline run en.palm gold.txt"),
-        "gold-tokens": cli.fine(f"pipeline run en.palm {TEST} --input conllu"),
+        "gold-tokens": cli.fine(f"pipeline run en.palm {TEST} --format conllu"),
     }
     for source, guess in guesses.items():
-        found = json.loads(cli.fine(f"pipeline eval en.palm {TEST} --input {source} --json --threads 2"))
+        found = json.loads(cli.fine(f"pipeline eval en.palm {TEST} --format {source} --json --threads 2"))
         right = evaluate(*(load_conllu(io.StringIO(made), "x", {}) for made in (gold, guess)))
         for metric, score in found.items():
             assert score["f1"] == pytest.approx(right[metric].f1), metric
@@ -452,7 +452,7 @@ def test_a_tagger_comes_out_and_goes_in(cli: Cli, nlp: Pipeline) -> None:
     upos = [[word.upos for word in sentence] for sentence in nlp(TEXT)]
     assert Tagger.load(cli.folder / "upos.palm").predict(words) == upos
     cli.fine("pipeline extract en.palm parse -o its_parser.palm -q")
-    cli.fine(f"parser parse its_parser.palm {TEST} --tagger upos.palm -o retagged.conllu -q")
+    cli.fine(f"parser parse its_parser.palm {TEST} --with upos.palm -o retagged.conllu -q")
     cli.fine(f"train {TRAIN} --label upos --features pos -o own.palm --passes 1 -q")
     cli.fine("pipeline replace en.palm upos=own.palm -o own_tags.palm")
     own = Tagger.load(cli.folder / "own.palm").predict(words)

@@ -175,16 +175,20 @@ def test_f1_is_over_whole_entities() -> None:
     assert entity_f1(joined([gold, gold]), joined([gold, half])) == 0.5
 
 
-def test_lexicons_are_stored_in_the_component(tmp_path: Path, data: Path) -> None:
+def test_lexicons_and_clusters_are_stored_in_the_component(tmp_path: Path, data: Path) -> None:
     names = tmp_path / "names.txt"
     names.write_text("Zoe\nBob\nAnn\n")
+    paths = tmp_path / "paths.txt"
+    paths.write_text("0110\tZoe\t3\n1\tin\t9\n")
     bank = read_entities([data])
-    made = Entities(passes=2, lexicons={"name": names}).fit(bank)
+    made = Entities(passes=2, lexicons={"name": names}, clusters={"brown": paths}).fit(bank)
     names.unlink()
+    paths.unlink()
     arrays, meta = made.parts()
     again = Entities.from_parts(arrays, meta, "parts")
     assert again.model_.encoder is not None
     assert "Zoe" in again.model_.encoder.resources.lexicons["name"].classes
+    assert again.model_.encoder.resources.clusters["brown"].find("Zoe") == "0110"
 
 
 def test_sentences_show_entities_and_trees(nlp: Pipeline) -> None:

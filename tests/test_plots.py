@@ -80,11 +80,11 @@ def test_parsers_and_classifiers_have_curves() -> None:
 def test_commands_write_pictures(tagger: Tagger, tmp_path: Path) -> None:
     tagger.save(tmp_path / "m.palm")
     for what in FLAGS:
-        main(["plot", str(tmp_path / "m.palm"), "-o", str(tmp_path / f"{what}.png"), "--what", what])
+        main(["plot", str(tmp_path / "m.palm"), "-o", str(tmp_path / f"{what}.png"), "--chart", what])
         assert (tmp_path / f"{what}.png").read_bytes().startswith(PNG)
     main(["demo", "-o", str(tmp_path), "-q", "--text", "a"])
     main(["train", str(tmp_path / "train.txt"), "-o", str(tmp_path / "t.palm"), "--passes", "2", "-q",
-          "--plot", str(tmp_path / "t.svg")])  # fmt: skip
+          "--picture", str(tmp_path / "t.svg")])  # fmt: skip
     assert b"<svg" in (tmp_path / "t.svg").read_bytes()[:600]
 
 

@@ -118,8 +118,8 @@ def test_the_command_trains_the_same_model(cli: Cli) -> None:
     assert "as sun2009 (Sun et al. 2009): --learner perceptron --latent 5" in ran.err
     assert "not as published: The size of the random start" in ran.err
     cli.fine(
-        "train train.txt -o b.palm --learner perceptron --init all --tied-update 0 --estimator mavg --batch-size 1 "
-        f"--constraints none --no-ends -q {further}"
+        "train train.txt -o b.palm --learner perceptron --latent-init all --tied-update 0 --estimator mavg "
+        f"--batch-size 1 --constraints none --no-ends -q {further}"
     )
     assert (cli.folder / "a.palm").read_bytes() == (cli.folder / "b.palm").read_bytes()
     assert "--as: --resume continues" in cli("train train.txt -o c.palm --as sun2009 --resume a.palm").err

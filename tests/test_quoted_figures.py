@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bench import udpipe_page
+from bench import english, udpipe_page
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -152,17 +152,22 @@ def english_pipeline() -> list[str]:
     return [udpipe_page.sentence(bench("udpipe"))]
 
 
+def english_model() -> list[str]:
+    return [english.table(bench("english"))]
+
+
 QUOTED: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "beams over hidden states": ("docs/beam.md", latent_beams),
     "beams in tagging": ("docs/beam.md", tagging_beams),
     "parser": ("docs/parsing.md", parsing),
     "quality": ("docs/benchmarks.md", quality),
     "sequence limit": ("docs/synth.md", sequence_limits),
-    "doses": ("docs/grammaticality.md", doses),
-    "views": ("docs/grammaticality.md", views),
+    "doses": ("docs/benchmarks.md", doses),
+    "views": ("docs/benchmarks.md", views),
     "acronyms": ("docs/history.md", acronyms),
     "probability functions": ("docs/learners.md", functions),
     "pipelines": ("docs/pipeline.md", pipelines),
+    "English model": ("docs/ready_models.md", english_model),
     "pipeline of EWT": ("docs/benchmarks.md", english_pipeline),
     "NP, probabilistic": ("docs/studies/np_latent.md", probabilistic("np_latent", "| {} | ")),
     "entities, probabilistic": ("docs/studies/bio_latent.md", probabilistic("bio_latent", "order 1: {} | ")),

@@ -250,6 +250,9 @@ def test_latent_crfs_start_there_too(more: dict) -> None:
 
 def test_on_the_command_line(cli: Cli) -> None:
     leave_demo(cli.folder)
-    cli.fine("train train.txt -o m.palm -f chunk --latent 2 --init all --init-size 0.1 --passes 2 --checkpoint -q")
+    cli.fine(
+        "train train.txt -o m.palm -f chunk --latent 2 --latent-init all --latent-init-size 0.1 --passes 2 "
+        "--checkpoint -q"
+    )
     cli.fine("train train.txt -o more.palm --resume m.palm --passes 1 -q")
     assert "accuracy" in cli.fine("eval more.palm test.txt")

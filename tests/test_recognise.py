@@ -143,7 +143,7 @@ def test_commands_recognise_what_they_read(
     """A model from CoNLL-U under another name is that from CoNLL-U; it tags and scores what has another name, too."""
     cli = Cli(tmp_path, capsys, monkeypatch)
     leave_demo(tmp_path)
-    cli.fine("demo --data trees -q")
+    cli.fine("demo --dataset trees -q")
     trees = cli.read("trees_test.conllu")
     cli.write("data.txt", trees)
     cli.write("data.conllu", trees)

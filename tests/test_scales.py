@@ -53,6 +53,7 @@ CELLS = {
     "features": Cell({"features": "chunk"}), "template": Cell({"template": "pairs.txt", "features": None}),
     "order": Cell({"order": 0}), "lexicons": Cell({"lexicons": {"a": "lexicon.txt"}}, {"features": "ner"}),
     "clusters": Cell({"clusters": {"a": "clusters.txt"}}, {"features": "ner"}),
+    "raw": Cell({"raw": "raw.txt"}, {"features": "ner"}),
     "forbidden": Cell({"forbidden": (("B-ADVP", "B-ADVP"),)}), "ends": Cell({"ends": False}),
     "dev_share": Cell({"dev_share": 0.3}),
 }  # fmt: skip
@@ -75,15 +76,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "partial.txt").write_text("\n".join(" ".join(row) for row in some))
     (made / "pairs.txt").write_text("*0:%x[0,1]\nU1:%x[0,0]\nB\n")
     (made / "lexicon.txt").write_text("the\nof\nand\n")
+    (made / "raw.txt").write_text("the end of the day and the end of the week\n" * 3)
     (made / "clusters.txt").write_text("the\t0\nof\t1\nand\t1\n")
     return made
 
 
 def trained(scale: str, folder: Path, settings: dict[str, Any], file: str, **fit: Any) -> Tagger:
     found = {"features": "ngrams", **settings}
-    for name in ("template", "lexicons", "clusters"):
+    for name in ("template", "lexicons", "clusters", "raw"):
         if isinstance(found.get(name), str):
-            found |= {name: str(folder / found[name]), "features": None}
+            found |= {name: str(folder / found[name])} | ({"features": None} if name == "template" else {})
         elif name in found:
             found[name] = {key: str(folder / path) for key, path in found[name].items()}
     dev = None if "dev" not in fit else folder / fit.pop("dev")

@@ -53,8 +53,8 @@ ALLOWED = {
     "connect/wapiti_models.py": {"--type"},  # of wapiti
     "structures/chain/constraints.py": {"--to"},  # beside what Python has
     "training/chain/settle.py": {"--atoms", "--learner"},  # beside what Python has
-    "pipeline/model.py": {"--input"},  # beside what Python has
-    "pipeline/run.py": {"--input"},
+    "pipeline/model.py": {"--format"},  # beside what Python has
+    "pipeline/run.py": {"--format"},
     "reports/inspection.py": {"--label", "--json"},  # printed by a command
     "reports/svg.py": None,  # variables of style sheets
     "serve/page/assets.py": None,
@@ -73,7 +73,7 @@ def test_both_spellings() -> None:
         (spelt, (Latent, "states", 2), "states=Latent(2)", "--latent 2"),
         (spelt, (Latent, "states", {"NP": 2, "O": 3}), "states=Latent({'NP': 2, 'O': 3})", "--latent NP=2,O=3"),
         (spelt, (Beam, "width"), "search=Beam(...)", "--beam X"),
-        (spelt, (Parser, "merge", True), "merge=True", "--merge"),
+        (spelt, (Parser, "merge", True), "merge=True", "--merge-states"),
         (spelt, (Tagger, "ends", False), "ends=False", "--no-ends"),
         (spelt, (Tagger, "lexicons", {"a": "FILE"}), "lexicons={'a': 'FILE'}", "--lexicons a=FILE"),
         (spelt, (TextSpec, "max_line"), "spec=FormatSpec(max_line=...)", "--max-line BYTES"),
@@ -238,8 +238,8 @@ CASES: dict[str, Case] = {
         "passes: 0 is not a whole number of at least 1", "--passes: 0 is not a whole number of at least 1",
     ),
     "option of a learner": (
-        lambda: Tagger(learner=Mira(nbest=0)), f"{TRAIN} --learner mira --nbest 0",
-        "nbest: 0 is not a whole number from 1 to", "--nbest: 0 is not a whole number from 1 to",
+        lambda: Tagger(learner=Mira(nbest=0)), f"{TRAIN} --learner mira --learner-nbest 0",
+        "nbest: 0 is not a whole number from 1 to", "--learner-nbest: 0 is not a whole number from 1 to",
     ),
     "another name": (
         lambda: Tagger(search=Beam(0)), f"{TRAIN} --beam 0",
@@ -356,11 +356,11 @@ CASES: dict[str, Case] = {
     ),
     "merging": (
         lambda: Parser(search=Beam(4, recombine=True)).fit(*TREES), f"{PARSE} --recombine",
-        "merges states with merge=True", "merges states with --merge",
+        "merges states with merge=True", "merges states with --merge-states",
     ),
     "hidden variants": (
-        lambda: Parser(init_size=0.5).fit(*TREES), f"{PARSE} --init-size 0.5",
-        "init_size: is for hidden variants: variants=2", "--init-size: is for hidden variants: --variants 2",
+        lambda: Parser(init_size=0.5).fit(*TREES), f"{PARSE} --variants-init-size 0.5",
+        "init_size: is for hidden variants: variants=2", "--variants-init-size: is for hidden variants: --variants 2",
     ),
     "trees that are none": (
         lambda: Parser().fit_file("cycle.conllu"), "parser train cycle.conllu -o p.palm -q",

@@ -58,7 +58,7 @@ def test_scoring_and_comparing_parsed_files_does_not_wait_for_numba(tmp_path: Pa
     for name in ("gold", "a", "b"):
         (tmp_path / f"{name}.conllu").write_text(text, encoding="utf-8")
     for command in (
-        "parser eval gold.conllu a.conllu --draw 1 --svg x.svg",
+        "parser eval gold.conllu a.conllu --draw 1 --picture x.svg",
         "parser compare a.conllu b.conllu gold.conllu",
     ):
         modules = loaded(tmp_path, *command.split())

@@ -310,8 +310,8 @@ def test_columns_read_back(tmp_path: Path) -> None:
 
 def test_equal_seeds_give_equal_files(cli: Cli) -> None:
     options = "--sequences 30 --length 3-9 --labels 3 --symbols 5"
-    cli.fine(f"synth -o a.txt --dev b.txt --test c.txt --test-sequences 10 {options}")
-    cli.fine(f"synth -o again.txt --test test.txt {options}")
+    cli.fine(f"synth -o a.txt --dev-output b.txt --test-output c.txt --test-sequences 10 {options}")
+    cli.fine(f"synth -o again.txt --test-output test.txt {options}")
     assert cli.read("a.txt") == cli.read("again.txt")  # whatever other files are asked for
     assert len({cli.read(name) for name in ("a.txt", "b.txt", "c.txt")}) == 3
     cli.fine(f"synth -o other.txt {options} --seed 2")
@@ -336,7 +336,10 @@ def test_the_command_does_not_wait_for_numba(tmp_path: Path) -> None:
 def test_json_tells_figures_and_settings(cli: Cli) -> None:
     cli.write("table.txt", EMISSION)
     about = json.loads(
-        cli.fine("synth -o a.txt --test b.txt --labels 3 --states 1 --emission table.txt --sequences 50 --p .8 --json")
+        cli.fine(
+            "synth -o a.txt --test-output b.txt --labels 3 --states 1 --emission table.txt --sequences 50 "
+            "--ring-probability .8 --json"
+        )
     )
     expected = {"labels": 3, "states": 1, "symbols": 3, "p": 0.8, "length": "20", "seed": 1}
     assert about["settings"] == expected
@@ -354,16 +357,16 @@ def test_json_tells_figures_and_settings(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--p 1.5", "p = 1.5"),
+        ("--ring-probability 1.5", "p = 1.5"),
         ("--labels 0", "labels = 0"),
         ("--length 20-8", "the shorter one comes first"),
         ("--sequences 0", "0 sequences"),
         ("--seed -1", "seed -1"),
         ("--json", "with -o FILE"),
-        ("-o a.txt --test a.txt", "are one file"),
-        ("--test -", "a file each"),
-        ("--test-sequences 5", "give --test FILE"),
-        ("--dev-sequences 5 --test b.txt", "give --dev FILE"),
+        ("-o a.txt --test-output a.txt", "are one file"),
+        ("--test-output -", "a file each"),
+        ("--test-sequences 5", "give --test-output FILE"),
+        ("--dev-sequences 5 --test-output b.txt", "give --dev-output FILE"),
     ],
 )
 def test_wrong_usage(cli: Cli, options: str, message: str) -> None:
@@ -374,7 +377,7 @@ def test_wrong_usage(cli: Cli, options: str, message: str) -> None:
 
 
 def test_nothing_is_written_when_one_file_cannot_be(cli: Cli) -> None:
-    ran = cli("synth -o a.txt --test nowhere/b.txt")
+    ran = cli("synth -o a.txt --test-output nowhere/b.txt")
     assert ran.code == PalmetteError.exit_code
     assert "nowhere/b.txt: cannot write" in ran.err
     assert not (cli.folder / "a.txt").exists()

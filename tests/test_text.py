@@ -310,7 +310,7 @@ def test_a_typed_sentence_has_no_encoding(cli: Cli) -> None:
 
 
 def test_parsing_classifying_and_modelling_in_latin_1(cli: Cli) -> None:
-    cli.fine("demo --data trees -q")
+    cli.fine("demo --dataset trees -q")
     tree = "1\tDäs\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tHaus\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
     cli.write("t.conllu", (tree * 8).encode("latin-1"))
     cli.fine("parser train t.conllu -o p.palm --encoding latin-1 --passes 2 -q")

@@ -129,7 +129,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     found = json.loads(capsys.readouterr().out)
     assert found["tokens"] == ["a", "b"]
     assert np.array(found["own"]).shape == (2, len(found["states"]))
-    main(["trellis", model, "a b", "--svg", str(picture)])
+    main(["trellis", model, "a b", "--picture", str(picture)])
     assert capsys.readouterr().out == ""
     assert ElementTree.parse(picture).getroot().tag.endswith("svg")
 

@@ -42,7 +42,7 @@ def test_an_option_of_a_learner_is_tried_with_that_learner_alone() -> None:
     found = drawn(Space({"l2": "0.1,1", "nbest": "1,5", "learner": "perceptron,crf,mira"}, Tagger()))
     wanted = [
         {"learner": "perceptron"}, {"learner": "crf", "l2": 0.1}, {"learner": "crf", "l2": 1.0},
-        {"learner": "mira", "nbest": 1}, {"learner": "mira", "nbest": 5},
+        {"learner": "mira", "learner_nbest": 1}, {"learner": "mira", "learner_nbest": 5},
     ]  # fmt: skip
     assert as_set(found) == as_set(wanted)
     only = drawn(Space({"l2": "0.1,1", "nbest": "1,5"}, Tagger(learner="crf")))
@@ -137,8 +137,8 @@ def test_what_is_tried_by_itself_goes_by_the_labels_and_the_columns() -> None:
 
 def test_flags_are_what_a_command_reads_as_the_same_values() -> None:
     flat = {
-        "learner": "mira", "nbest": 5, "ends": False, "partial": True, "latent": {"B-NP": 2, "O": 3}, "order": 2,
-        "lexicons": [("places", "a file.txt")], "min_count": 3, "aggressiveness": 0.03,
+        "learner": "mira", "learner_nbest": 5, "ends": False, "partial": True, "latent": {"B-NP": 2, "O": 3},
+        "order": 2, "lexicons": [("places", "a file.txt")], "min_count": 3, "aggressiveness": 0.03,
     }  # fmt: skip
     data = {"columns": ("0", "2"), "separator": "comma", "encoding": "latin-1"}
     words = ["train.txt", "-o", "m.palm", *as_flags(TaggerOptions, flat), *as_flags(FormatSpec, data)]

@@ -17,6 +17,7 @@ from pathlib import Path
 from bench.fuzz.cases import ModelCases
 from bench.fuzz.models import read_models, write_models
 from bench.fuzz.run import GOOD, LIMITS, OUTCOMES, Counts, Fault, Limits, chunks, outcome_of, run_cases
+from bench.fuzz.runtime import fuzz_runtime
 from bench.fuzz.text import fuzz_text
 
 ABOUT = """Mutate valid model files of every kind and use each one that loads; count what comes of it. Then mutate valid
@@ -36,6 +37,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--write", type=Path, metavar="FILE", help="with --case: only write the model file")
     parser.add_argument("--record", type=Path, metavar="FILE", help="keep counts here; a run that has some goes on")
     parser.add_argument("--checked", action="store_true", help="kernels as plain Python, every index checked")
+    parser.add_argument("--runtime", action="store_true", help="use the models in the runtime in C alone")
     parser.add_argument("--text", type=float, default=5.0, metavar="SECONDS", help="for the readers (default: 5)")
     given = parser.parse_args(arguments)
     if given.checked:
@@ -47,6 +49,8 @@ def main(arguments: list[str]) -> int:
         if given.case is not None:
             return one_case(cases, given.case, folder, given.write)
         numbers = range(given.first, given.first + given.cases)
+        if given.runtime:
+            return 1 if fuzz_runtime(cases.models, folder, given.seed, numbers) else 0
         counts = fuzz_models(cases, numbers, given.jobs, given.record, SLOWLY if given.checked else LIMITS)
         print(table(counts))
         found = len(counts.faults)

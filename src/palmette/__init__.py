@@ -50,6 +50,7 @@ _ROOMS = {
     ),
     "datasets": ("load_demo", "load_trees", "load_vowels", "load_acronyms", "load_grammaticality"),
     "estimators": ("check", "pick", "pick_file"),
+    "training": ("learn_clusters",),
     "tuning": ("tune", "tune_file", "TuneResult"),
     "reports": ("plot",),
     "connect": ("read_documents", "write_documents"),

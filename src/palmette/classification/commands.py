@@ -7,15 +7,26 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from palmette.classification.options import ClassifierOptions
-from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
-from palmette.cli.common import OF_FILES, EncodingOptions, ThreadOptions, base_params, is_model, names_of, text_spec
+from palmette.classification.options import ClassifierOptions, parse_helper
+from palmette.cli.command import Command, JsonOptions, OutputOptions
+from palmette.cli.common import (
+    OF_FILES,
+    EncodingOptions,
+    ThreadOptions,
+    base_params,
+    check_order,
+    is_model,
+    is_typed,
+    names_of,
+    text_spec,
+)
 from palmette.cli.compare import Comparing
-from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source, report_training
+from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source
+from palmette.cli.training import TrainingCommand
 from palmette.data.text import TextSpec
 from palmette.errors import DataError, UsageError
 from palmette.options.declare import Options, option
-from palmette.options.presets import CLASSIFIER_PRESETS, listed
+from palmette.options.presets import CLASSIFIER_PRESETS, preset_option
 
 if TYPE_CHECKING:
     from palmette.classification.classifier import Classifier
@@ -62,8 +73,8 @@ class LabelledCommand(FormatOption, Command):
 class ClassifyingOptions(Options):
     """Options of commands that classify with a model."""
 
-    tagger: str | None = option(
-        default=None, metavar="MODEL", group="data", path="input",
+    with_: str | None = option(
+        default=None, flag="with", metavar="[pos=]MODEL", group="data", path="input", parse=parse_helper,
         help="A tagger for parts of speech (default: the one that the model was trained with, if it still exists).",
     )  # fmt: skip
 
@@ -119,7 +130,7 @@ def read_labelled(sources: Sources, classes: tuple[str, str] | None = None) -> L
     return LabelledSentences([s.tokens for s in (*up, *down)], [high] * len(up) + [low] * len(down))
 
 
-def load_with_tagger(model: str, tagger: str | None, quiet: bool) -> Classifier:
+def load_with_tagger(model: str, tagger: str | None) -> Classifier:
     """A classifier, with the tagger that it was trained with or another."""
     from palmette.classification.classifier import Classifier
 
@@ -137,19 +148,16 @@ def load_with_tagger(model: str, tagger: str | None, quiet: bool) -> Classifier:
 # --- train ---------------------------------------------------------------------------------------------------
 
 
-# Options that a resumed training takes from its model
-FIXED = (
-    "features", "template", "views", "types", "latent", "pairs", "normalise", "estimator", "init", "init_range",
-    "unicode",
-)  # fmt: skip
-
-
-class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand):
+class TrainClassifier(TrainingCommand, LabelledCommand):
     """Train a classifier of sentences: it finds the latent structure that helps the decision most."""
 
     examples = ("classifier train train.tsv -o classifier.palm --dev dev.tsv",)
     owners = (ClassifierOptions, TextSpec)
-    updates = ("resume",)
+    fixed = (
+        "features", "template", "views", "types", "latent", "pairs", "normalise", "estimator", "chunker_init",
+        "chunker_init_range", "unicode",
+    )  # fmt: skip
+    kept = "features, views and classes"
     common = (
         "output", "dev", "positives", "negatives", "learner", "latent", "types", "features", "template", "passes",
         "resume", "quiet",
@@ -160,7 +168,6 @@ class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand)
         help="One sentence per line: CLASS<TAB>words, optionally followed by <TAB>parts of speech. Or JSON lines with "
         "tokens, pos and label.",
     )  # fmt: skip
-    output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
     dev: str | None = option(
         default=None,
         metavar="FILE",
@@ -181,21 +188,7 @@ class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand)
     dev_negatives: str | None = option(
         default=None, metavar="FILE", group="data", path="input", help="Negative sentences; goes with --dev-positives."
     )
-    preset: str | None = option(
-        default=None, flag="as", metavar="NAME", group="model", choices=listed(CLASSIFIER_PRESETS),
-        help="Train as published: a name for the settings of a method, which are printed and further flags change.",
-    )  # fmt: skip
-    resume: str | None = option(
-        default=None, metavar="MODEL", group="training", path="input",
-        help="Continue training this model, also with new data and attributes; its options are kept.",
-    )  # fmt: skip
-    checkpoint: bool = option(
-        default=False, group="training", help="Keep in the model what --resume needs to continue exactly."
-    )
-    threads: int | None = option(
-        default=None, low=1, group="training",
-        help="Threads (default: all cores); the model is the same for any number. See --batch-size.",
-    )  # fmt: skip
+    preset: str | None = preset_option(CLASSIFIER_PRESETS)
     strip: bool = option(default=False, group="output", help="Leave out the attributes' names, used by `inspect` only.")
 
     def run(self) -> None:
@@ -205,13 +198,8 @@ class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand)
             raise UsageError("give development files or --dev-share, not both")
         if len(self.given("features", "template")) > 1:
             raise UsageError("give --features or --template, not both")
-        from palmette.data import model_file
-        from palmette.training.interrupt import stop_on_sigterm
-
-        model_file.check_output(self.output)
-        stop_on_sigterm()
-        begun = time.perf_counter()
-        old = load_with_tagger(self.resume, None, self.quiet) if self.resume else None
+        begun = self.begin()
+        old = load_with_tagger(self.resume, None) if self.resume else None
         classifier = self._classifier(old)
         classifier._check_values()
         train = read_labelled(sources, None if old is None else old.model_.classes)
@@ -219,24 +207,20 @@ class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand)
         dev = read_labelled(dev_sources, classes) if dev_sources.given else None
         self._fit(classifier, train, dev, classes[1], old)
         classifier.save(self.output)
-        if not (self.json or self.quiet):
+        if not self.silent:
             from palmette.classification.inspection import training_notes
 
             for note in training_notes(classifier.model_):
                 print(note)
-        seconds = time.perf_counter() - begun
-        report_training(classifier.outcome_, self.output, seconds, lambda: _about(classifier), self.json, self.quiet)
+        self.report(classifier.outcome_, begun, lambda: _about(classifier))
         exit_if_interrupted(classifier.outcome_)
 
     def _classifier(self, old: Classifier | None) -> Classifier:
         """A classifier with the options given; a resumed one keeps those of its model."""
         from palmette.classification.classifier import Classifier
 
-        fixed = self.given(*FIXED) + (["positive"] if self.positive is not None else [])
-        if old is not None and fixed:
-            flags = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
-            raise UsageError(f"{flags}: --resume continues with the features, views and classes of the model")
-        before = base_params(ClassifierOptions, self.preset, CLASSIFIER_PRESETS, old, self.quiet or self.json)
+        self.check_resumed(*([] if self.positive is None else ["positive"]))
+        before = base_params(ClassifierOptions, self.preset, CLASSIFIER_PRESETS, old, self.silent)
         return Classifier(**self.params(ClassifierOptions, before))
 
     def _classes(self, sources: Sources, train: LabelledSentences) -> tuple[str, str]:
@@ -256,7 +240,7 @@ class TrainClassifier(ConfigOptions, ForceOptions, JsonOptions, LabelledCommand)
         from palmette.reports.progress import TrainingDisplay
 
         metric = None if dev is None and classifier.dev_share is None else "accuracy"
-        with TrainingDisplay(classifier._settings().n_passes(), metric, self.quiet or self.json) as display:
+        with TrainingDisplay(classifier._settings().n_passes(), metric, self.silent) as display:
             classifier.fit(
                 *train, dev=dev, positive=positive, names=not self.strip,
                 resume=None if old is None else old.model_, checkpoint=self.checkpoint,
@@ -287,7 +271,7 @@ class Classify(FormatOption, ClassifyingOptions, ThreadOptions, EncodingOptions,
     """Write the class and the score of each sentence."""
 
     examples = ("classifier classify classifier.palm input.txt -o classes.tsv",)
-    common = ("output", "text", "tagger", "format", "to", "structures", "threads", "quiet")
+    common = ("output", "text", "with", "format", "to", "structures", "threads", "quiet")
     owners = (TextSpec,)
     hidden = ("max-cell",)
 
@@ -308,9 +292,12 @@ class Classify(FormatOption, ClassifyingOptions, ThreadOptions, EncodingOptions,
     )  # fmt: skip
 
     def run(self) -> None:
+        if self.text is None and is_typed(self.data):
+            self.text, self.data = self.data, "-"
         if self.text is not None and (self.data != "-" or self.format is not None or self.given(*OF_FILES)):
             raise UsageError("--text is a sentence instead of a file: leave the file and the options for files out")
-        classifier = load_with_tagger(self.model, self.tagger, self.quiet)
+        check_order(self)
+        classifier = load_with_tagger(self.model, self.with_)
         if self.text is not None:
             from palmette.classification.files import parse_line
             from palmette.data.text import UTF8, write_text
@@ -337,7 +324,7 @@ class EvalClassifier(ClassifyingOptions, JsonOptions, LabelledCommand):
     """Score a classifier on sentences whose classes are known."""
 
     examples = ("classifier eval classifier.palm test.tsv",)
-    common = ("format", "positives", "negatives", "tagger", "json", "quiet")
+    common = ("format", "positives", "negatives", "with", "json", "quiet")
     model: str = option(argument=True, path="input", help="The model file.")
     data: str | None = option(
         default=None, argument=True, path="input",
@@ -345,7 +332,8 @@ class EvalClassifier(ClassifyingOptions, JsonOptions, LabelledCommand):
     )  # fmt: skip
 
     def run(self) -> None:
-        classifier = load_with_tagger(self.model, self.tagger, self.quiet)
+        check_order(self)
+        classifier = load_with_tagger(self.model, self.with_)
         model = classifier.model_
         given = read_labelled(self.sources(self.data), model.classes)
         found = classifier.evaluate(*given)
@@ -368,7 +356,7 @@ class CompareClassifiers(ClassifyingOptions, Comparing, LabelledCommand):
     """Compare classifiers on the same labelled sentences, with significance tests."""
 
     examples = ("classifier compare old.palm new.palm test.tsv",)
-    common = ("format", "positives", "negatives", "tagger", "rounds", "seed", "json", "quiet")
+    common = ("format", "positives", "negatives", "with", "rounds", "seed", "json", "quiet")
     files: list = option(
         argument=True, repeat=True, path="input",
         help="Two or more models or outputs of `classifier classify`, followed by a labelled file: CLASS<TAB>words per "
@@ -388,9 +376,7 @@ class CompareClassifiers(ClassifyingOptions, Comparing, LabelledCommand):
     def _rivals(self, systems: dict[str, str], data: str | None) -> Rivals:
         from palmette.evaluation.rivals import class_rivals
 
-        models = {
-            name: load_with_tagger(file, self.tagger, self.quiet) for name, file in systems.items() if is_model(file)
-        }
+        models = {name: load_with_tagger(file, self.with_) for name, file in systems.items() if is_model(file)}
         given = read_labelled(self.sources(data), _classes(models))
         guesses = {
             name: models[name].predict(given.X).tolist() if name in models else _classes_in(file, given)

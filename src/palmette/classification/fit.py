@@ -67,7 +67,7 @@ from palmette.training.trainer import train_epochs
 def types_of(chunker: ChainModel) -> tuple[str, ...]:
     """The chunk types of a chunker, in the order of its labels."""
     if chunker.scheme not in VIEWS.values():
-        raise OptionError("init", "the model is not a chunker: its labels follow no tag scheme")
+        raise OptionError("init", "the model is not a chunker: its labels follow no tag scheme", "chunker-init")
     return tuple(dict.fromkeys(kind for letter, kind in _parts(chunker.labels) if letter != "O"))
 
 
@@ -85,7 +85,9 @@ def check_chunker(chunker: ChainModel, views: Sequence[View], templates: str) ->
         or chunker.encoder is None
         or set(chunker.feature_indexes) != {1}
     ):
-        raise OptionError("init", "the chunker must be a plain chain with dense weights for single labels only")
+        raise OptionError(
+            "init", "the chunker must be a plain chain with dense weights for single labels only", "chunker-init"
+        )
     own = {line for line in to_text(chunker.encoder.templates).split("\n") if line.startswith(("U", "u"))}
     if not own & set(templates.split("\n")):
         raise OptionError(
@@ -106,7 +108,7 @@ def start_from(chunker: ChainModel, views: Sequence[View], packed: Views, weight
     n = len(chunker.labels)
     largest = max(float(np.abs(block).max(initial=0.0)) for block in (one.w, ends.w, pairs.w))
     if largest == 0.0:
-        raise OptionError("init", "all weights of the chunker are zero")
+        raise OptionError("init", "all weights of the chunker are zero", "chunker-init")
     factor = np.float32(size / largest)
     rows = one.w.shape[0]
     A = one.slot.size
@@ -130,7 +132,7 @@ def _parts(labels: Sequence[str]) -> list[tuple[str, str]]:
 
 
 logger = logging.getLogger(__name__)
-ZERO_PASSES = 3  # from zero, to find the range of weights; see docs/grammaticality.md
+ZERO_PASSES = 3  # from zero, to find the range of weights; see docs/classify.md
 SAME_COLUMNS = "development data needs the columns of the training data"
 
 
@@ -320,14 +322,16 @@ def _check(task: ClassifierTask) -> None:
     if task.resume is not None:
         check_resumed(task.resume, task.settings)
         if task.chunker is not None:
-            raise OptionError("init", "a training that continues another one has its weights already")
+            raise OptionError("init", "a training that continues another one has its weights already", "chunker-init")
     if task.chunker is not None:
         if task.settings.latent != "chunks":
-            raise OptionError("init", "a chunker is a start for chunk views, not for latent states or none")
+            raise OptionError(
+                "init", "a chunker is a start for chunk views, not for latent states or none", "chunker-init"
+            )
         views = make_views("chunks", task.settings.view_names, task.settings.chunk_types)
         check_chunker(task.chunker, views, to_text(task.encoder.templates))
         if task.range is not None and not 0 < task.range < np.inf:
-            raise OptionError("init_range", f"{task.range} is not a number above 0, nor auto")
+            raise OptionError("init_range", f"{task.range} is not a number above 0, nor auto", "chunker-init-range")
 
 
 def _accuracy_on(

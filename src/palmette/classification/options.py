@@ -26,7 +26,7 @@ VIEWS = {"iob1": "IOB1", "iob2": "IOB2", "ioe1": "IOE1", "ioe2": "IOE2", "o+c": 
 _OTHER_NAMES = {"iobes": "o+c", "bioes": "o+c", "bio": "iob2"}
 MOST_TYPES = 200
 MOST_LATENT = 256
-TYPES = 4  # of chunks by default: on real data five views gain much from several, see docs/grammaticality.md
+TYPES = 4  # of chunks by default: on real data five views gain much from several, see docs/benchmarks.md
 MOST_BATCH = 4  # chosen by itself: accuracy is that of one by one; batches of 16 lose five points
 COMBINE = {
     "add": "each view has its own structure",
@@ -129,10 +129,16 @@ class LatentOptions(TrainingOptions):
         help=f"Passes over the data (default: {PASSES}, also with --patience and --stop-window).",
     )
     cap: int = option(
-        default=20, low=1, high=10_000, group="training", help="Decodings of a negative sentence per pass, at most."
-    )
+        default=20, flag="negative-cap", low=1, high=10_000, group="training",
+        help="Decodings of a negative sentence per pass, at most.",
+    )  # fmt: skip
     bound: bool = option(default=False, group="training", help="Measure the bound on the squared loss (pa, PA).")
     min_count: int = option(default=1, low=1, group="features", help="Leave out attributes that occur less often.")
+
+
+def parse_helper(text: str) -> str:
+    """The file of `pos=FILE`, which may be given without the name of what it makes."""
+    return text.removeprefix("pos=")
 
 
 def _parse_range(text: str) -> float | str:
@@ -144,7 +150,7 @@ def _parse_range(text: str) -> float | str:
 
 def _check_range(given: Any) -> None:
     if given != "auto" and not (isinstance(given, int | float) and 0 < given < math.inf):
-        raise OptionError("init_range", f"{given!r} is not a number above 0, nor auto")
+        raise OptionError("init_range", f"{given!r} is not a number above 0, nor auto", "chunker-init-range")
 
 
 class ClassifierOptions(LatentOptions):
@@ -163,18 +169,16 @@ class ClassifierOptions(LatentOptions):
         help="A template file instead of a named set.",
     )
     init: str | Any = option(
-        default=None,
-        group="model",
-        metavar="MODEL",
-        path="input",
+        default=None, flag="chunker-init", group="model", metavar="MODEL", path="input",
         help="A supervised chunker (a Tagger, or its file) to start from.",
-    )
+    )  # fmt: skip
     init_range: float | str = option(
-        default="auto", group="model", metavar="NUMBER|auto", parse=_parse_range, check=_check_range,
+        default="auto", flag="chunker-init-range", group="model", metavar="NUMBER|auto", parse=_parse_range,
+        check=_check_range,
         help="Largest weight of the chunker after scaling; auto: that of a short training from zero.",
     )  # fmt: skip
     tagger: str | Any = option(
-        default=None, group="data", metavar="MODEL", path="input",
+        default=None, flag="with", group="data", metavar="[pos=]MODEL", path="input", parse=parse_helper,
         help="A tagger (a Tagger, or its file) that adds parts of speech to sentences of bare words.",
     )  # fmt: skip
     dev_share: float | None = option(
@@ -239,9 +243,9 @@ class LatentSettings(LatentOptions, TrainingSettings):
         if isinstance(learner, BatchLatent) and self.batch_size not in (None, 1):
             raise OptionError("batch_size", f"{learner.kind} decodes all sentences with the same weights: leave it out")
         if (learner.values().get("nbest") or 1) > 1:
-            raise OptionError("nbest", "a classifier has one candidate per sentence: the other class")
+            raise OptionError("nbest", "a classifier has one candidate per sentence: the other class", "learner-nbest")
         if learner.values().get("cost", "hamming") != "hamming":
-            raise OptionError("cost", "spans are for taggers; a wrong class costs 1")
+            raise OptionError("cost", "spans are for taggers; a wrong class costs 1", "margin-cost")
         if learner.from_forest:
             raise OptionError("candidates", "a forest is what parsers with merged states have; leave it out")
         if self.bound and not (learner.kind == "pa" and learner.values()["pa_type"] == "PA"):

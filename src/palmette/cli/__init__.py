@@ -40,6 +40,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "check": ("cli.data:Check", "Look for mistakes in labelled data before training."),
         "convert": ("cli.data:Convert", "Convert data or the model of another tool."),
         "pick": TAGGER.commands["pick"],
+        "cluster": ("cli.cluster:Cluster", "Learn clusters of words from raw text."),
         "synth": ("lab.synth_command:Synth", "Draw labelled sequences with a known best accuracy."),
     },
     "This installation": {

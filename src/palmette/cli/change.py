@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, ForceOptions, JsonOptions
-from palmette.cli.common import HelperOptions, PartialOptions, input_spec, load_tagger
+from palmette.cli.common import HelperOptions, PartialOptions, check_order, input_spec, load_tagger
 from palmette.cli.output import Ticker, print_json
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import counted
@@ -45,9 +45,10 @@ class Calibrate(HelperOptions, PartialOptions, ForceOptions, JsonOptions, Comman
         from palmette.structures.chain.calibrate import calibrated_on
         from palmette.structures.chain.files import with_columns
 
-        tagger = load_tagger(self.model, self.quiet)
+        check_order(self)
+        tagger = load_tagger(self.model)
         corpus = read_corpus(self.data, input_spec(self, tagger, self.data, labelled=True))
-        corpus = with_columns(corpus, [helper.model_ for helper in self.helpers(self.quiet)], tagger.model_)
+        corpus = with_columns(corpus, [helper.model_ for helper in self.helpers()], tagger.model_)
         watch = None if self.quiet else Watch()
         tagger.model_, found = calibrated_on(tagger.model_, corpus, watch, partial=self.partial)
         tagger.save(self.output)
@@ -99,11 +100,11 @@ class Compact(HelperOptions, ForceOptions, JsonOptions, Command):
         from palmette.structures.chain.files import with_columns
 
         model_file.check_output(self.output)
-        tagger = load_tagger(self.model, self.quiet)
+        tagger = load_tagger(self.model)
         corpus = None
         if self.dev is not None:
             corpus = read_corpus(self.dev, input_spec(self, tagger, self.dev, labelled=True))
-            corpus = with_columns(corpus, [helper.model_ for helper in self.helpers(self.quiet)], tagger.model_)
+            corpus = with_columns(corpus, [helper.model_ for helper in self.helpers()], tagger.model_)
         tagger.model_, report = compact_on(tagger.model_, corpus, self.most_loss)
         about = about_compact(report) if self.json else None
         save_and_report(tagger.save, self.model, self.output, about, lambda: log_compact(report))

@@ -159,7 +159,7 @@ class _Parser:
         self._positional(list(plain))
         if "config" in self.values:
             self._from_file(self.values["config"])
-        for each in self.command.__options__.values():
+        for each in sorted(self.command.__options__.values(), key=lambda each: not each.argument):
             if each.default is REQUIRED and each.name not in self.values:
                 name = each.name.upper() if each.argument else f"--{each.flag_name}"
                 raise UsageError(f"{name} is missing: {each.help}{self._hint() if len(plain) > 1 else ''}")
@@ -187,6 +187,8 @@ class _Parser:
                 raise UsageError(f"{name} needs a value, and the option {words[0]} follows it")
             value = words.pop(0)
         self._put_words(flag, value)
+        while flag.option.several and words and (words[0] == "-" or not words[0].startswith("-")):
+            self._put_words(flag, words.pop(0))
 
     def _put_switch(self, flag: Flag, value: bool) -> None:
         self._put(flag, value)

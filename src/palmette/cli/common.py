@@ -114,9 +114,9 @@ class HelperOptions(Options):
         help="A column that the data lacks is made by another model, such as pos=pos.palm; repeatable, in order.",
     )  # fmt: skip
 
-    def helpers(self, quiet: bool) -> list[Tagger]:
+    def helpers(self) -> list[Tagger]:
         """The models, loaded."""
-        return [load_tagger(path, quiet) for path in pairs(self.with_, "--with").values()]
+        return [load_tagger(path) for path in pairs(self.with_, "--with").values()]
 
 
 class PartialOptions(Options):
@@ -126,6 +126,13 @@ class PartialOptions(Options):
         default=None, group="data",
         help="Gold labels may be partly known: `?` is any label, `A|B` one of several (default: as in training).",
     )  # fmt: skip
+
+
+def is_typed(data: str) -> bool:
+    """Whether an argument is a text and not the name of a file: it has a blank, and there is no such file."""
+    from glob import glob
+
+    return " " in data.strip() and not os.path.exists(data) and not glob(data)
 
 
 def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
@@ -203,7 +210,17 @@ def is_model(path: str) -> bool:
     return own or reader_of(path) is not None
 
 
-def load_tagger(path: str, quiet: bool, how: SearchOptions | None = None) -> Tagger:
+def check_order(command: Command) -> None:
+    """UsageError if the model and the data are exchanged."""
+    first, second = (getattr(command, name, None) for name in ("model", "data"))
+    if isinstance(first, str) and isinstance(second, str) and not is_model(first) and is_model(second):
+        raise UsageError(
+            f"{first} is not a model and {second} is one: the model comes first, as in "
+            f"`palmette {command.path} {second} {first}`"
+        )
+
+
+def load_tagger(path: str, how: SearchOptions | None = None) -> Tagger:
     """A model, searched as in training unless told otherwise; a difference is logged."""
     from palmette.estimators.tagger import Tagger
 

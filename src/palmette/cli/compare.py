@@ -141,14 +141,12 @@ class Compare(HelperOptions, Comparing):
         systems = dict(zip(names_of(files), files, strict=True))
         spec = format_spec(self.params(FormatSpec))
         self.show(
-            lambda: label_rivals(system_outputs(systems, gold, spec, self.helpers(self.quiet), self.quiet)),
+            lambda: label_rivals(system_outputs(systems, gold, spec, self.helpers())),
             gold, {"gold": gold, "files": files}, self.differences,
         )  # fmt: skip
 
 
-def system_outputs(
-    systems: Mapping[str, str], gold: str, given: FormatSpec, helpers: list[Tagger], quiet: bool
-) -> SystemOutputs:
+def system_outputs(systems: Mapping[str, str], gold: str, given: FormatSpec, helpers: list[Tagger]) -> SystemOutputs:
     """The labels that all systems give to the gold file. Each model reads gold as it read its training data; outputs
     look like what the first model reads. systems: files by name."""
     from palmette.data.formats.registry import read_corpus
@@ -158,7 +156,7 @@ def system_outputs(
     from palmette.structures.chain.gold import unseen as unseen_words
 
     names, files = list(systems), list(systems.values())
-    taggers = {file: load_tagger(file, quiet) for file in files if is_model(file)}
+    taggers = {file: load_tagger(file) for file in files if is_model(file)}
     specs = {file: spec_for(tagger.model_, gold, given, labelled=True) for file, tagger in taggers.items()}
     spec = next(iter(specs.values()), given).resolved(gold)
     base = labelled(read_corpus(gold, spec), gold)

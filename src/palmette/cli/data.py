@@ -89,12 +89,12 @@ class Convert(EncodingOptions, ForceOptions, JsonOptions, Command):
     model to CRFsuite's format (-o model.crfsuite)."""
 
     examples = (
-        "convert train.txt -o train.jsonl --output-format jsonl",
-        "convert train.txt -o bioes.txt --to iobes",
+        "convert train.txt -o train.jsonl --to jsonl",
+        "convert train.txt -o bioes.txt --to-scheme iobes",
         "convert model.crfsuite -o model.palm",
     )
     owners = (FormatSpec,)
-    common = ("output", "to", "output-format", "format", "label", "output-encoding", "constraints", "json", "quiet")
+    common = ("output", "to", "to-scheme", "format", "label", "output-encoding", "constraints", "json", "quiet")
 
     data: str = option(default="-", argument=True, path="input", help="What to convert; `-` is standard input.")
     output: str = option(
@@ -102,14 +102,14 @@ class Convert(EncodingOptions, ForceOptions, JsonOptions, Command):
         help="Where to write; `-` is standard output. For brat NAME.ann, or a new folder.",
     )  # fmt: skip
     to: str | None = option(
-        default=None, metavar="SCHEME",
-        help="The scheme to write: iob1, iob2 (bio), ioe1, ioe2, iobes, or iobes with other letters: bilou, bmes, ... "
-        "(default: labels stay; without --output-format iobes).",
+        default=None, metavar="FORMAT", choices=OUTPUTS, group="output",
+        help="The format to write (default: that of the input).",
     )  # fmt: skip
-    output_format: str | None = option(
-        default=None, choices=OUTPUTS, group="output", help="The format to write (default: that of the input)."
-    )
-
+    to_scheme: str | None = option(
+        default=None, metavar="SCHEME",
+        help="The tag scheme to write: iob1, iob2 (bio), ioe1, ioe2, iobes, or iobes with other letters: bilou, bmes, "
+        "... (default: labels stay; without --to-scheme iobes).",
+    )  # fmt: skip
     constraints: str | None = option(
         default=None, metavar="SCHEME", group="model",
         help="Of a model: label sequences must follow a tag scheme from now on: iob2 or another one; auto: the one "
@@ -128,15 +128,13 @@ class Convert(EncodingOptions, ForceOptions, JsonOptions, Command):
             raise UsageError(f"--constraints is for models, and {self.data} is none")
         if self.json and self.output == "-":
             raise UsageError("--json prints an account: write the file elsewhere with -o FILE")
-        if self.to in OUTPUTS:
-            raise UsageError(f"--to names a tag scheme, and {self.to} is a format: --output-format {self.to}")
         spec = format_spec(self.params(FormatSpec))
         report_source(self.data, self.quiet)
         from palmette.data.convert import Conversion, convert_file
 
         account = Conversion()
         convert_file(
-            self.data, self.output, self.to, output_format=self.output_format, spec=spec,
+            self.data, self.output, self.to_scheme, output_format=self.to, spec=spec,
             output_encoding=self.output_encoding, report=account, progress=None if self.quiet else Meter(),
         )  # fmt: skip
         if self.json:
@@ -146,7 +144,7 @@ class Convert(EncodingOptions, ForceOptions, JsonOptions, Command):
 
     def _check_model_flags(self) -> None:
         """UsageError if an option of data is given for a model."""
-        own = {"--to": self.to, "--output-format": self.output_format, "--output-encoding": self.output_encoding}
+        own = {"--to": self.to, "--to-scheme": self.to_scheme, "--output-encoding": self.output_encoding}
         given = [name for name, value in own.items() if value is not None] + (["--json"] if self.json else [])
         given += [f"--{name.replace('_', '-')}" for name in self.given(*FormatSpec.__options__)]
         if given:
@@ -161,9 +159,9 @@ class Convert(EncodingOptions, ForceOptions, JsonOptions, Command):
             return
         counts = [(account.documents, "document"), (account.spans, "span"), (account.tokens, "token")]
         done = ", ".join(counted(n, noun) for n, noun in counts if n) or "nothing"
-        if self.output_format is None and not _named_so(self.output, account.format):
+        if self.to is None and not _named_so(self.output, account.format):
             logger.warning(
-                "%s has the format of the input, %s, and the name of another: choose with --output-format",
+                "%s has the format of the input, %s, and the name of another: choose with --to",
                 self.output, account.format,
             )  # fmt: skip
         logger.info("%s; wrote %s (%s)", done, self.output, account.format)
@@ -211,7 +209,7 @@ class Pick(HelperOptions, EncodingOptions, OutputOptions, Command):
     examples = ("pick chunk.palm unlabelled.txt -n 50 -o next.txt",)
     owners = (FormatSpec,)
     hidden = ("label", "tag-names")
-    common = ("output", "number", "exclude", "by", "diversity", "scores", "with", "format", "columns", "quiet")
+    common = ("output", "number", "exclude", "uncertainty", "diversity", "scores", "with", "format", "columns", "quiet")
 
     model: str = option(argument=True, path="input", help="The model file.")
     data: str = option(
@@ -221,7 +219,9 @@ class Pick(HelperOptions, EncodingOptions, OutputOptions, Command):
         default="-", short="o", metavar="FILE", path="output", help="Where to write; `-` is standard output."
     )
     number: int = option(default=100, low=1, short="n", help="Sentences to pick.")
-    by: str = option(default="confidence", choices=MEASURES, group="model", help="What uncertainty is.")
+    by: str = option(
+        default="confidence", flag="uncertainty", choices=MEASURES, group="model", help="What uncertainty is."
+    )
     diversity: float = option(
         default=1.0, low=0.0, high=100.0, group="model",
         help="How much sentences should differ: uncertainty is multiplied by the share of new word pairs to the power "
@@ -239,12 +239,12 @@ class Pick(HelperOptions, EncodingOptions, OutputOptions, Command):
     def run(self) -> None:
         from palmette.estimators.picking import pick_file
 
-        tagger = load_tagger(self.model, self.quiet)
+        tagger = load_tagger(self.model)
         report_source(self.data, self.quiet)
         picked = pick_file(
             tagger, self.data, self.output, self.number, by=self.by, diversity=self.diversity,
             exclude=self.exclude or (), scores=self.scores, spec=format_spec(self.params(FormatSpec)),
-            add=self.helpers(self.quiet), output_encoding=self.output_encoding,
+            add=self.helpers(), output_encoding=self.output_encoding,
             progress=None if self.quiet else Meter(),
         )  # fmt: skip
         if self.output != "-":

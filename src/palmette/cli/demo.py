@@ -45,23 +45,23 @@ class Demo(ForceOptions, Command):
     folder: str | None = option(
         default=None, flag="output", short="o", metavar="FOLDER", path="folder",
         help="Where to write the corpus and the two model files, pos.palm and chunk.palm (default: a new folder "
-        f"{FOLDER}; with --corpus or --data here).",
+        f"{FOLDER}; with --corpus or --dataset here).",
     )  # fmt: skip
     text: str | None = option(default=None, help="A sentence to tag at the end; on a terminal you are asked for one.")
     verbose: bool = option(default=False, help="Show the training log.")
     corpus: bool | None = option(
         default=None, group="data", help="Write the corpus: train.txt, dev.txt and test.txt (default: yes)."
     )
-    data: str | None = option(
+    dataset: str | None = option(
         default=None, choices=DATA, group="data",
         help="Only write other data there, as NAME.txt and NAME_test.txt (trees: .conllu), for the examples in docs.",
     )  # fmt: skip
 
     def run(self) -> None:
-        if self.data is not None:
+        if self.dataset is not None:
             if self.text is not None:
-                raise UsageError("--data only writes files: leave --text out")
-            _write_data(self.data, self.folder or ".", self.force)
+                raise UsageError("--dataset only writes files: leave --text out")
+            _write_data(self.dataset, self.folder or ".", self.force)
             return
         from palmette.data import model_file
         from palmette.reports.tables import OutputConsole

@@ -13,6 +13,7 @@ from palmette.cli.common import (
     SearchOptions,
     ThreadOptions,
     biases,
+    check_order,
     format_spec,
     input_spec,
     load_tagger,
@@ -139,11 +140,12 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, ThreadOpti
 
         assert self.model is not None
         assert self.data is not None
-        tagger = load_tagger(self.model, self.quiet, self)
+        check_order(self)
+        tagger = load_tagger(self.model, self)
         bias = biases(self.bias)
         request = TagRequest(
             spec=input_spec(self, tagger, self.data, labelled=True),
-            helpers=[helper.model_ for helper in self.helpers(self.quiet)], bias=bias, decode=self.decode,
+            helpers=[helper.model_ for helper in self.helpers()], bias=bias, decode=self.decode,
         )  # fmt: skip
         corpus, guess = decoded_file(tagger.model_, self.data, request, threads=self.n_threads)
         gold, guess, labels = gold_and_guess(tagger.model_, corpus, bias, self.partial, guess=guess)

@@ -24,15 +24,15 @@ PICTURES = ("curve", "transitions", "weights")
 class Inspect(JsonOptions, Command):
     """Show a tagger: settings, training log, sizes, strongest weights, transitions, latent states, separation."""
 
-    examples = ("inspect chunk.palm --top 5 --label B-NP",)
+    examples = ("inspect chunk.palm --top 5 --show-label B-NP",)
     owners = (FormatSpec,)
     hidden = ("label", "unit", "penn-quotes")
-    common = ("top", "label", "data", "card", "json", "quiet")
+    common = ("top", "show-label", "data", "card", "json", "quiet")
 
     model: str = option(argument=True, path="input", help="The model file.")
     top: int = option(default=10, help="Number of the strongest attributes to show for each label.")
     label: list | None = option(
-        default=None, repeat=True, metavar="LABEL",
+        default=None, flag="show-label", repeat=True, metavar="LABEL",
         help="Show only this label; repeatable (default: all, of which the table has the first twelve).",
     )  # fmt: skip
     card: bool = option(default=False, group="output", help="Print a model card in Markdown instead of tables.")
@@ -71,17 +71,17 @@ class Plot(OutputOptions, Command):
     """Draw a model: its learning curve, transitions or strongest weights. The learning curve is for parsers and
     classifiers too."""
 
-    examples = ("plot chunk.palm -o curve.png", "plot chunk.palm --what weights --label B-NP -o weights.svg")
+    examples = ("plot chunk.palm -o curve.png", "plot chunk.palm --chart weights --show-label B-NP -o weights.svg")
     model: str = option(argument=True, path="input", help="The model file.")
     output: str = option(short="o", metavar="FILE", path="output", help="The picture to write: .png, .svg or .pdf.")
     what: str = option(
-        default="curve",
-        choices=PICTURES,
+        default="curve", flag="chart", choices=PICTURES,
         help="What to draw: scores by pass, weights of label pairs as a heat map, or the strongest attributes.",
-    )
+    )  # fmt: skip
     label: list | None = option(
-        default=None, repeat=True, metavar="LABEL", help="Of weights: this label; repeatable (default: the first four)."
-    )
+        default=None, flag="show-label", repeat=True, metavar="LABEL",
+        help="Of weights: this label; repeatable (default: the first four).",
+    )  # fmt: skip
     top: int = option(default=10, low=1, high=50, help="Of weights: number of attributes of each label.")
 
     def run(self) -> None:
@@ -96,7 +96,7 @@ class Plot(OutputOptions, Command):
 
     def _check(self) -> None:
         if self.what != "weights" and (self.label or self.top != type(self).__options__["top"].default):
-            raise UsageError("--label and --top choose the weights to draw: add --what weights")
+            raise UsageError("--show-label and --top choose the weights to draw: add --chart weights")
 
 
 class Features(Command):
@@ -181,7 +181,7 @@ class SentenceCommand(HelperOptions, Command):
 
     def corpus(self, tagger: Tagger) -> Corpus:
         """The sentence, with the columns that other models make."""
-        helpers = self.helpers(bool(getattr(self, "quiet", False)))
+        helpers = self.helpers()
         if self.data is not None:
             return self._from_file(tagger, helpers, self.data)
         from palmette.reports.sentence import typed_sentence
@@ -216,7 +216,7 @@ class Explain(BiasOptions, JsonOptions, SentenceCommand):
 
     def run(self) -> None:
         self.check_source()
-        tagger = load_tagger(self.model, self.quiet)
+        tagger = load_tagger(self.model)
         from palmette.reports.sentence import print_explanation
         from palmette.structures.chain.explain import explain
 
@@ -231,29 +231,30 @@ class DrawTrellis(SearchOptions, BiasOptions, JsonOptions, SentenceCommand):
     """Draw the trellis of a sentence: what each label scores at each token, the best path, the runner-up, and what a
     beam keeps."""
 
-    examples = ('trellis pos.palm "Time flies like an arrow." --svg flies.svg',)
-    common = ("svg", "top", "data", "sentence", "with", "search", "beam", "format", "columns", "json", "quiet")
+    examples = ('trellis pos.palm "Time flies like an arrow." --picture flies.svg',)
+    common = ("picture", "top", "data", "sentence", "with", "search", "beam", "format", "columns", "json", "quiet")
 
-    svg: str | None = option(default=None, metavar="FILE", path="output", help="Write a picture in SVG to this file.")
+    picture: str | None = option(default=None, metavar="FILE", path="output", help="Draw into this file, as SVG.")
     top: int = option(default=10, low=1, help="Number of labels (states) to show: those nearest to the best path.")
 
     def run(self) -> None:
         self.check_source()
-        tagger = load_tagger(self.model, self.quiet, self)
+        tagger = load_tagger(self.model, self)
         from palmette.structures.chain.trellis import trellis_of
 
         record = trellis_of(tagger.model_, self.corpus(tagger), biases(self.bias))
-        if self.svg is not None:
+        if self.picture is not None:
             from palmette.data.files import write_whole
             from palmette.reports.trellis import trellis_svg
 
-            with write_whole(self.svg) as out:
+            with write_whole(self.picture) as out:
                 out.write(trellis_svg(record, self.top).encode())
         if self.json:
             print_json(record.as_dict())
-        elif self.svg is None:
+        elif self.picture is None:
             from palmette.reports.tables import OutputConsole
             from palmette.reports.trellis import trellis_text
 
             console = OutputConsole(80)
-            console.print(trellis_text(record, console.width, self.top), end="", soft_wrap=True)
+            width = console.width if console.is_terminal else 80  # of a drawing
+            console.print(trellis_text(record, width, self.top), end="", soft_wrap=True)

@@ -17,11 +17,13 @@ from palmette.cli.common import (
     SearchOptions,
     ThreadOptions,
     biases,
+    check_order,
     input_spec,
-    is_model,
+    is_typed,
     load_tagger,
 )
 from palmette.cli.output import Meter, report_rate, report_source
+from palmette.data.files import typed
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.errors import UsageError, counted
 from palmette.lazy import loaded
@@ -38,7 +40,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
     """Tag a file, standard input or a typed sentence with a model. The input is read as the training data was, unless
     the options of the data say otherwise."""
 
-    examples = ("tag chunk.palm input.txt -o tagged.txt", 'tag pos.palm --text "Time flies like an arrow."')
+    examples = ("tag chunk.palm input.txt -o tagged.txt", 'tag pos.palm "Time flies like an arrow."')
     owners = (FormatSpec,)
     several_with = ("output",)
     hidden = ("label", "tag-names", "split-at-spans", "offsets")
@@ -51,7 +53,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
     data: str = option(
         default="-", argument=True, path="input",
         help="What to tag: columns, CoNLL-U, attributes, JSON lines or annotated texts as in training, or raw text; "
-        "`-` is standard input.",
+        "`-` is standard input. What is no file and has a blank is a sentence to tag.",
     )  # fmt: skip
     more: list | None = option(
         default=None, argument=True, repeat=True, metavar="FILE", path="input",
@@ -87,7 +89,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
     )  # fmt: skip
     posterior: bool = option(default=False, group="model", help="Short for --decode marginal.")
     cap: int = option(
-        default=1000, group="model",
+        default=1000, flag="exact-cap", group="model",
         help="Paths per sentence that --decode exact looks at before it gives up the proof.",
     )  # fmt: skip
     to: str | None = option(
@@ -109,21 +111,27 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
     marginals: bool = option(default=False, group="output", help="Write the confidence of every label for each token.")
 
     def run(self) -> None:
+        if self.text is None and not self.more and is_typed(self.data):
+            self.text, self.data = self.data, "-"
         decode = self._check()
         if self._is_bulk():
             loaded(BULK)(self, decode)
             return
-        self._check_order()
-        tagger = load_tagger(self.model, self.quiet, self)
-        helpers = self.helpers(self.quiet)
+        check_order(self)
+        tagger = load_tagger(self.model, self)
+        helpers = self.helpers()
         if self.confidence or self.marginals:
             tagger.model_.need_exact("--confidence and --marginals")
             self._warn_of_scale(tagger)
-        if self.text is not None:
+        if self.text is not None and not self._is_written():
             print(self._tagged_text(tagger, helpers, self.text, decode))
             return
-        report_source(self.data, self.quiet)
-        spec = self._spec(tagger)
+        if self.text is None:
+            report_source(self.data, self.quiet)
+            spec = self._spec(tagger)
+        else:
+            self.data = typed(" ".join(self.text.split()))
+            spec = FormatSpec(**self.params(FormatSpec), format="text")
         begun = time.perf_counter()
         n = self._write(tagger, helpers, spec, decode)
         seconds = time.perf_counter() - begun
@@ -133,13 +141,9 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
         if not self.quiet and self.output != "-":
             report_rate(n, "token", seconds, [self.output])
 
-    def _check_order(self) -> None:
-        """UsageError if the model and the input are exchanged."""
-        if self.text is None and not is_model(self.model) and is_model(self.data):
-            raise UsageError(
-                f"{self.model} is not a model and {self.data} is one: the model comes first, as in "
-                f"`palmette tag {self.data} {self.model}`"
-            )
+    def _is_written(self) -> bool:
+        """Whether what a typed sentence gets is written as that of a file is, and not shown in aligned columns."""
+        return bool(self.to or self.scores or self.output_encoding or self.show_states or self.output != "-")
 
     def _is_bulk(self) -> bool:
         """Whether outputs go to a folder: its name ends with a slash, or there are several inputs."""
@@ -151,8 +155,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOpti
         if self.posterior and self.decode == "exact":
             raise UsageError("--posterior is short for --decode marginal, and --decode exact is given")
         decode = "marginal" if self.posterior else self.decode
-        of_files = self.to or self.known or self.scores or self.output_encoding or self.given(*OF_FILES)
-        if self.text is not None and ((self.data, self.output) != ("-", "-") or of_files):
+        if self.text is not None and (self.data != "-" or self.more or self.known or self.given(*OF_FILES)):
             raise UsageError("--text tags a typed sentence: leave the file and the options for files out")
         if self.stream and (self.output != "-" or self.threads is not None or self.text is not None):
             raise UsageError(

@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.change import MOST_LOSS, log_compact
-from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions
 from palmette.cli.common import base_params, forbidden_pairs, format_spec
-from palmette.cli.output import exit_if_interrupted, report_training
+from palmette.cli.output import exit_if_interrupted
+from palmette.cli.training import TrainingCommand
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
 from palmette.lazy import loaded
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import option
 from palmette.options.learners import HiddenMarkov
-from palmette.options.presets import TAGGER_PRESETS, listed
+from palmette.options.presets import TAGGER_PRESETS, preset_option
 
 if TYPE_CHECKING:
     from palmette.estimators.tagger import Tagger
 
-# Options that a resumed training takes from its model
-FIXED = (
-    "template", "features", "order", "edge_features", "lexicons", "clusters", "ends", "states", "latent",
-    "label_history", "init", "init_size", "split_after", "unicode",
-)  # fmt: skip
 
-
-class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
+class Train(TrainingCommand):
     """Train a tagger from a labelled file."""
 
     examples = ("train train.txt -o chunk.palm --dev dev.txt", "train train.conllu -o pos.palm --learner crf",
                 "train train.txt -o np.palm --as sun2009 -t np.tmpl --dev dev.txt")  # fmt: skip
     owners = (TaggerOptions, FormatSpec)
-    updates = ("resume",)
     hidden = ("unit", "penn-quotes", "candidates")
+    fixed = (
+        "template", "features", "order", "edge_features", "lexicons", "clusters", "raw", "ends", "states", "latent",
+        "label_history", "latent_init", "latent_init_size", "split_after", "unicode",
+    )  # fmt: skip
+    kept = "features and states"
     common = (
         "output", "dev", "learner", "features", "template", "latent", "passes", "patience", "format", "label",
         "threads", "resume", "quiet",
@@ -46,25 +43,10 @@ class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
         help="Labelled sentences in one or more files: columns, CoNLL-U, CRFsuite attributes, JSON lines, or files of "
         "annotators; `-` is standard input, gzip is fine.",
     )  # fmt: skip
-    output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
     dev: str | None = option(
         default=None, metavar="FILE", path="input", help="Development file: the pass with the best score on it is kept."
     )
-    preset: str | None = option(
-        default=None, flag="as", metavar="NAME", group="model", choices=listed(TAGGER_PRESETS),
-        help="Train as published: a name for the settings of a method, which are printed and further flags change.",
-    )  # fmt: skip
-    resume: str | None = option(
-        default=None, metavar="MODEL", group="training", path="input",
-        help="Continue training this model, also with new data, labels and attributes; its options are kept.",
-    )  # fmt: skip
-    checkpoint: bool = option(
-        default=False, group="training", help="Keep in the model what --resume needs to continue exactly."
-    )
-    threads: int | None = option(
-        default=None, low=1, group="training",
-        help="Threads (default: all cores); the model is the same for any number. See --batch-size.",
-    )  # fmt: skip
+    preset: str | None = preset_option(TAGGER_PRESETS)
     ray: str | None = option(
         default=None, metavar="ADDRESS|auto|local", group="training",
         help="Train on a Ray cluster, a worker for each of --shards: at an address, the one that is found (auto), or "
@@ -75,7 +57,7 @@ class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
         help="Write a compact model: weights of 8 bits, without the attributes that development data does not miss.",
     )  # fmt: skip
     prune: bool = option(default=False, group="output", help="Leave out attributes whose weights are all zero.")
-    plot: str | None = option(
+    picture: str | None = option(
         default=None, metavar="FILE", group="output", path="output",
         help="Draw the learning curve to this file: .png, .svg or .pdf (needs matplotlib).",
     )  # fmt: skip
@@ -88,18 +70,15 @@ class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
 
     def run(self) -> None:
         self._check()
-        from palmette.data import model_file
         from palmette.estimators.tagger import Tagger
-        from palmette.training.interrupt import stop_on_sigterm
 
-        model_file.check_output(self.output)
-        if self.plot is not None:
+        begun = self.begin()
+        if self.picture is not None:
+            from palmette.data.model_file import check_output
             from palmette.reports.plots import picture_format
 
-            model_file.check_output(self.plot)
-            picture_format(self.plot)
-        stop_on_sigterm()
-        begun = time.perf_counter()
+            check_output(self.picture)
+            picture_format(self.picture)
         old = Tagger.load(self.resume) if self.resume else None
         tagger = self._tagger(old)
         spec = format_spec(self.params(FormatSpec))
@@ -107,8 +86,7 @@ class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
             from palmette.structures.chain.files import spec_for
 
             spec = spec_for(old.model_, self.data[0], spec, labelled=True)
-        silent = self.quiet or self.json
-        with _display(tagger, silent) as display, self._watched(display) as progress:
+        with _display(tagger, self.silent) as display, self._watched(display) as progress:
             own: dict[str, Any] = {
                 "spec": spec, "resume": None if old is None else old.model_, "checkpoint": self.checkpoint,
                 "names": not self.strip, "threads": self.threads, "progress": progress,
@@ -119,14 +97,13 @@ class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
             else:
                 tagger.fit_file(self.data[0], self.dev, **own)
         tagger.save(self.output, prune=self.prune, strip=self.strip)
-        seconds = time.perf_counter() - begun
-        report_training(tagger.outcome_, self.output, seconds, lambda: about(tagger), self.json, self.quiet)
-        if self.compact and not silent:
+        self.report(tagger.outcome_, begun, lambda: about(tagger))
+        if self.compact and not self.silent:
             log_compact(tagger.compaction_)
-        if self.plot is not None:
+        if self.picture is not None:
             from palmette.reports.plots import plot, save_figure
 
-            save_figure(plot(tagger, title=self.output), self.plot)
+            save_figure(plot(tagger, title=self.output), self.picture)
         exit_if_interrupted(tagger.outcome_)
 
     def _watched(self, display: Any) -> Any:
@@ -141,10 +118,7 @@ class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
             raise UsageError("give --dev or --dev-share, not both")
         if not held_out and self.given("patience", "tune_bias"):
             raise UsageError("--patience and --tune-bias need development data: --dev FILE or --dev-share 0.1")
-        fixed = self.given(*FIXED)
-        if self.resume and fixed:
-            flags = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
-            raise UsageError(f"{flags}: --resume continues with the features and states of the model")
+        self.check_resumed()
         if self.prune and self.checkpoint:
             raise UsageError("--prune drops attributes that --checkpoint must keep: choose one of them")
         if self.compact and self.checkpoint:
@@ -153,7 +127,7 @@ class Train(ConfigOptions, ForceOptions, JsonOptions, Command):
     def _tagger(self, old: Tagger | None) -> Tagger:
         from palmette.estimators.tagger import Tagger
 
-        before = base_params(TaggerOptions, self.preset, TAGGER_PRESETS, old, self.quiet or self.json)
+        before = base_params(TaggerOptions, self.preset, TAGGER_PRESETS, old, self.silent)
         if old is not None:
             before["learner"] = old._settings().chosen_learner.without_limit()
         tagger = Tagger(**file_params(self.params(TaggerOptions, before)))

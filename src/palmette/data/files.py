@@ -223,6 +223,16 @@ def read_blocks(path: FilePath, block: int = BLOCK, *, keep_mark: bool = False) 
             yield data
 
 
+TYPED = "the text"
+
+
+def typed(text: str) -> str:
+    """The name under which a text of the command line is read, once, as if it were a file."""
+    raw = cast(io.RawIOBase, io.BytesIO(text.encode(errors="surrogateescape")))
+    _peeked[TYPED] = io.BufferedReader(raw), b""
+    return TYPED
+
+
 def read_all(path: FilePath, *, keep_mark: bool = False) -> bytes:
     """The bytes of a file."""
     return b"".join(read_blocks(path, keep_mark=keep_mark))
@@ -235,7 +245,7 @@ def peek(path: FilePath, enough: Callable[[bytes], bool]) -> bytes:
         file, head = _opened(name)
         while len(head) < PEEK and not enough(_unpacked(head)) and (data := file.read1(max(_PEEK_STEP, len(head)))):
             head += data
-        if name != "-" and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        if name != "-" and name != TYPED and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             file.close()
         else:
             _peeked[name] = file, head

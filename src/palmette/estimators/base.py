@@ -17,7 +17,7 @@ from palmette.data.text import PLAIN, TextSpec
 from palmette.errors import not_fitted
 from palmette.options.declare import Option, OptionError, Options, UnknownOption, Value
 from palmette.options.other_tools import unknown_parameter
-from palmette.options.spelling import assemble, flat_name, variant_options
+from palmette.options.spelling import assemble, flat_name, full_names, variant_options
 
 if TYPE_CHECKING:
     from palmette.training.result import Progress
@@ -85,16 +85,17 @@ class Estimator(Options):
     @classmethod
     def _is_flat(cls, name: str) -> bool:
         """Whether a name is that of an option of some learner, search or state space."""
-        return any(flat_name(inner) == name for _, _, inner in variant_options(cls))
+        return name in full_names(cls) or any(flat_name(inner) == name for _, _, inner in variant_options(cls))
 
     def _set_flat(self, flat: Mapping[str, Any]) -> None:
         """Set options of the learner, the search and the states by their flat names."""
         if not flat:
             return
         outer = {name: getattr(self, name) for name, option in self.__options__.items() if option.variants is not None}
+        full = full_names(type(self))
         for name, value in outer.items():
             changed = {flat_name(value.__options__[key]) for key in value.changed()} if isinstance(value, Value) else ()
-            twice = next((key for key in flat if key in changed), None)
+            twice = next((key for key in flat if full.get(key, key) in changed), None)
             if twice is not None:
                 raise OptionError(twice, f"it is given twice: by itself, and in {name}={value!r}")
         for name, value in assemble(type(self), flat, outer).items():

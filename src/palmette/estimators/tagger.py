@@ -138,7 +138,7 @@ class Tagger(TaggerOptions, Estimator):
     ) -> Tagger:
         """Learn from labelled files of one format; `options` as for `fit_corpus`, and as for `fit_file` if there is one
         shard. With several `shards` each of them reads its own files; passes are mixed, gradients summed, which
-        docs/cluster.md explains.
+        docs/scaling.md explains.
 
         cluster: the address of a Ray cluster whose workers learn, `auto` for the one that is found, `local` for one
         that is started here; None: threads of this process. The model does not depend on it. output: a model file that
@@ -163,10 +163,10 @@ class Tagger(TaggerOptions, Estimator):
 
         settings = self._settings()  # wrong parameters are reported before any file is read
         if isinstance(settings.learner, HiddenMarkov):
-            given = {name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")}
+            given = {name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters", "raw")}
             loaded("lab.hmm.learner:check_no_features")(given)
         known = None if again is None else again.encoder
-        resources = self._resources() if known is None else known.resources
+        resources = self._resources(options.get("threads")) if known is None else known.resources
         return TrainRequest(
             Features(self.features, self.template, self.order), settings, 1 if self.order is None else self.order,
             resources, tuple(self.forbidden), ends=self.ends, progress=reporter(progress, verbose),
@@ -174,11 +174,12 @@ class Tagger(TaggerOptions, Estimator):
             **options,
         )  # fmt: skip
 
-    def _resources(self) -> Resources:
-        return Resources(
-            {name: read_lexicon(path, name, unicode=self.unicode) for name, path in (self.lexicons or {}).items()},
-            {name: read_clusters(path, name, unicode=self.unicode) for name, path in (self.clusters or {}).items()},
-        )
+    def _resources(self, threads: int | None) -> Resources:
+        clusters = {name: read_clusters(own, name, unicode=self.unicode) for name, own in (self.clusters or {}).items()}
+        if self.raw:
+            clusters |= loaded("training.clusters:clusters_of_raw")(self.raw, clusters, self.unicode, threads)
+        lexicons = {name: read_lexicon(own, name, unicode=self.unicode) for name, own in (self.lexicons or {}).items()}
+        return Resources(lexicons, clusters)
 
     def _wanted(self) -> str:
         """The kind of tokens that a new training expects: columns, or whatever the data shows."""

@@ -15,8 +15,10 @@ four characters. Both are saved with the model, so that tagging needs no other f
 
 from __future__ import annotations
 
+import base64
 import os
 import re
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -25,7 +27,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.files import FilePath, shown
-from palmette.data.text import CONVERT, NFC, check_utf8, in_form, read_text
+from palmette.data.text import CONVERT, NFC, check_utf8, in_form, read_text, write_text
 from palmette.errors import DataError, ModelError, UsageError, counted
 
 # Observations of a hidden Markov model: a word that it knows, or the class of an unknown one.
@@ -130,16 +132,83 @@ def _too_many_words(phrase: str) -> str:
 
 
 class Clusters(msgspec.Struct, frozen=True):
-    """Word -> class; `paths`: the classes are Brown paths, whose prefixes are coarser classes."""
+    """Word -> class; `paths`: the classes are Brown paths, whose prefixes are coarser classes. `counts`: how often a
+    word occurs in the text that the clusters were learnt from, where that is known; models do not keep it."""
 
     name: str
-    classes: dict[str, str]
+    classes: dict[str, str] = {}
     paths: bool = False
+    packed: bytes = b""  # in a model file: the classes, compressed
+    counts: dict[str, int] = {}
+
+    def __post_init__(self) -> None:
+        if self.packed:
+            self.classes.update(_unpacked(self.packed, self.name))
 
     def find(self, word: str) -> str | None:
         """The class of the word, else that of its lower-cased form: many cluster files have only those."""
         found = self.classes.get(word)
         return found if found is not None else self.classes.get(word.lower())
+
+    def members(self) -> dict[str, list[str]]:
+        """The words of each class, in the order of the file; learnt clusters have the most frequent words first."""
+        found: dict[str, list[str]] = {}
+        for word, label in self.classes.items():
+            found.setdefault(label, []).append(word)
+        return found
+
+    def in_form(self, unicode: str) -> Clusters:
+        """The clusters with words in that form. If two of them become equal, the one that was in that form keeps its
+        class, else the first one."""
+        same = dict(zip(self.classes, in_form(self.classes, unicode), strict=True))
+        merged = {same[word]: label for word, label in reversed(self.classes.items())}
+        merged |= {word: label for word, label in self.classes.items() if same[word] == word}
+        return Clusters(self.name, {word: merged[word] for word in dict.fromkeys(same.values())}, self.paths)
+
+    def save(self, path: FilePath) -> None:
+        """Write a text file: `path TAB word TAB count` (0 if the count is unknown), as Brown clusters are written, or
+        `word TAB class`."""
+        rows = (
+            f"{label}\t{word}\t{self.counts.get(word, 0)}\n" if self.paths else f"{word}\t{label}\n"
+            for word, label in self.classes.items()
+        )
+        with write_text(path) as out:
+            out.write("".join(rows).encode())
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON types, many classes compressed."""
+        about = {"name": self.name, "paths": self.paths}
+        if len(self.classes) < MANY:
+            return about | {"classes": self.classes}
+        return about | {"packed": base64.b64encode(self.compressed()).decode()}
+
+    def compressed(self) -> bytes:
+        """The classes in some 5 bytes per word: a line for each class, the class first."""
+        rows = ("\t".join((label, *words)) for label, words in self.members().items())
+        text = "\n".join(rows).encode()
+        return len(text).to_bytes(8, "little") + zlib.compress(text, 9)
+
+
+MANY = 1000  # words, from which on clusters are compressed in model files
+MOST_RATIO = 64  # of classes to their compressed bytes: a small file cannot unpack to all memory
+
+
+def _unpacked(packed: bytes, name: str) -> dict[str, str]:
+    """The classes of `compressed`; ModelError if they are not that."""
+    size = int.from_bytes(packed[:8], "little")
+    try:
+        if size > MOST_RATIO * len(packed):
+            raise ValueError("they are larger than compression allows")
+        text = zlib.decompressobj().decompress(packed[8:], size + 1)
+        if len(text) != size:
+            raise ValueError("their size is another one")
+        rows = [line.split("\t") for line in text.decode().split("\n")]
+    except (zlib.error, ValueError) as error:
+        raise ModelError(f"damaged model: its clusters {name!r} cannot be read ({error})") from None
+    found: dict[str, str] = {}
+    for label, *words in rows:
+        found.update(dict.fromkeys(words, label))
+    return found
 
 
 class Resources(msgspec.Struct, frozen=True):
@@ -151,8 +220,8 @@ class Resources(msgspec.Struct, frozen=True):
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON types, for the model file."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        return plain
+        plain: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, clusters={}))
+        return plain | {"clusters": {name: own.to_dict() for name, own in self.clusters.items()}}
 
     @staticmethod
     def from_dict(plain: object) -> Resources:
@@ -160,6 +229,8 @@ class Resources(msgspec.Struct, frozen=True):
             resources = msgspec.convert(plain, Resources)
         except msgspec.ValidationError as error:
             raise ModelError(f"the lexicons, clusters or words of the model cannot be read: {error}") from None
+        if not all(own.classes for own in resources.clusters.values()):
+            raise ModelError("the lexicons, clusters or words of the model cannot be read: clusters without words")
         resources.check_names()
         return resources
 
@@ -201,9 +272,12 @@ def read_lexicon(path: FilePath, name: str | None = None, *, fold: bool = False,
     return Lexicon(name, {phrase: "+".join(sorted(labels)) for phrase, labels in found.items()}, fold)
 
 
-def read_clusters(path: FilePath, name: str | None = None, *, unicode: str = NFC) -> Clusters:
-    """Read Brown paths (`path TAB word TAB count`) or `word TAB class`. `unicode`: the form of the words; if that makes
-    two of them equal, the one that was in that form keeps its class, else the first one."""
+def read_clusters(path: FilePath | Clusters, name: str | None = None, *, unicode: str = NFC) -> Clusters:
+    """Read Brown paths (`path TAB word TAB count`) or `word TAB class`, or take clusters that were learnt. `unicode`:
+    the form of the words; if that makes two of them equal, the one that was in that form keeps its class, else the
+    first one."""
+    if isinstance(path, Clusters):
+        return msgspec.structs.replace(path, name=_resource_name(path.name, name)).in_form(unicode)
     name = _resource_name(path, name)
     classes: dict[str, str] = {}
     n_fields = 0
@@ -219,10 +293,7 @@ def read_clusters(path: FilePath, name: str | None = None, *, unicode: str = NFC
             )
     if not classes:
         raise DataError("no word found", file=shown(path), hint="write `path TAB word TAB count` or `word TAB class`")
-    same = dict(zip(classes, in_form(classes, unicode), strict=True))
-    merged = {same[word]: label for word, label in reversed(classes.items())}
-    merged |= {word: label for word, label in classes.items() if same[word] == word}
-    return Clusters(name, {word: merged[word] for word in dict.fromkeys(same.values())}, paths=n_fields == 3)
+    return Clusters(name, classes, paths=n_fields == 3).in_form(unicode)
 
 
 def _cluster_row(fields: list[str], n_fields: int, file: str, line: int) -> tuple[str, str]:

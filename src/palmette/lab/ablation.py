@@ -36,7 +36,7 @@ from palmette.evaluation.spans import ChunkTables
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import OptionError
 from palmette.options.learners import ITERATIONS, Learner
-from palmette.options.spelling import assemble, flat_options
+from palmette.options.spelling import assemble, flat_options, full_names
 from palmette.reports.comparison import difference_cells, rounds_legend
 from palmette.reports.progress import Meter
 from palmette.reports.tables import OutputConsole, plain_table
@@ -123,7 +123,7 @@ def _learner(text: str) -> LearnerSpec:
 
 def _value(learner: str, key: str, text: str) -> Any:
     """The value of an option; + stands for the commas of A=1,B=2."""
-    options = flat_options(Tagger).get(key)
+    options = flat_options(Tagger).get(full_names(Tagger).get(key, key))
     if options is None:
         raise UsageError(f"--learners {learner}: there is no option {key!r}; see `palmette train --help`")
     if options[0].is_switch:

@@ -62,18 +62,9 @@ class CountTables(OutputOptions, Command):
 
     examples = ("hmm count train.txt -o tables.json",)
     common = (
-        "output",
-        "order",
-        "smoothing",
-        "interpolate",
-        "rare",
-        "dictionary",
-        "ends",
-        "format",
-        "columns",
-        "label",
+        "output", "order", "smoothing", "interpolate", "rare-words", "dictionary", "ends", "format", "columns", "label",
         "quiet",
-    )
+    )  # fmt: skip
     owners = (HmmOptions, FormatSpec)
     hidden = ("unit", "penn-quotes")
 

@@ -33,12 +33,12 @@ class Synth(JsonOptions, Command):
         default="-", short="o", metavar="FILE", path="output", help="The file of training data; `-` is standard output."
     )
     dev: str | None = option(
-        default=None,
-        metavar="FILE",
-        path="output",
+        default=None, flag="dev-output", metavar="FILE", path="output",
         help="A second file, for development: same model, other random numbers.",
+    )  # fmt: skip
+    test: str | None = option(
+        default=None, flag="test-output", metavar="FILE", path="output", help="A third file, for testing."
     )
-    test: str | None = option(default=None, metavar="FILE", path="output", help="A third file, for testing.")
     sequences: int = option(default=3000, help="Sequences of training data.")
     dev_sequences: int | None = option(
         default=None, help="Sequences in the development file (default: as many as for training)."
@@ -49,8 +49,9 @@ class Synth(JsonOptions, Command):
     length: str = option(default="20", metavar="N|N-M", help="Tokens per sequence: a number, or a range such as 8-20.")
     seed: int = option(default=1, help="The same seed gives the same files, byte for byte.")
     p: float = option(
-        default=0.9, group="model", help="Probability of the next state of the ring; all other states share the rest."
-    )
+        default=0.9, flag="ring-probability", group="model",
+        help="Probability of the next state of the ring; all other states share the rest.",
+    )  # fmt: skip
     labels: int = option(default=2, group="model", help="Number of labels.")
     states: int = option(default=2, group="model", help="Hidden states per label.")
     symbols: int | None = option(
@@ -65,7 +66,7 @@ class Synth(JsonOptions, Command):
     def run(self) -> None:
         for name, file, wanted in (("dev", self.dev, self.dev_sequences), ("test", self.test, self.test_sequences)):
             if wanted is not None and file is None:
-                raise UsageError(f"--{name}-sequences {wanted} needs a file: give --{name} FILE")
+                raise UsageError(f"--{name}-sequences {wanted} needs a file: give --{name}-output FILE")
         parts = (("train", self.output), ("dev", self.dev), ("test", self.test))
         files = {part: file for part, file in parts if file is not None}
         _check_files(files, self.json)

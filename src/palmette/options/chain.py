@@ -99,15 +99,17 @@ class Latent(SeveralStates):
         "with the learner dplvm a latent CRF).",
     )  # fmt: skip
     init: str = option(
-        default="bare", help="Which weights of a latent model start at random; the others start at zero.",
+        default="bare", flag="latent-init",
+        help="Which weights of a latent model start at random; the others start at zero.",
         choices={
             "bare": "those of states, pairs and triples alone",
             "all": "those of attributes too, as published (a row of weights for every attribute)",
         },
     )  # fmt: skip
     init_size: float = option(
-        default=0.01, low=1e-9, high=100.0, help="Size of the random numbers that a latent model starts from."
-    )
+        default=0.01, flag="latent-init-size", low=1e-9, high=100.0,
+        help="Size of the random numbers that a latent model starts from.",
+    )  # fmt: skip
     split_after: int = option(
         default=0, low=0, help="Train a plain model for so many passes first, then split its labels into states."
     )
@@ -277,7 +279,12 @@ class TaggerOptions(ChainOptions):
     )  # fmt: skip
     clusters: dict | None = option(
         default=None, repeat=True, parse=named_file, metavar="NAME=FILE", group="features", path="input",
-        help="Word clusters for the atoms cluster:NAME.",
+        help="Word clusters for the atoms cluster:NAME, as `palmette cluster` and others write them.",
+    )  # fmt: skip
+    raw: Any = option(
+        default=None, repeat=True, several=True, metavar="FILE...", group="features", path="input",
+        help="Raw text, one sentence or paragraph per line: word clusters are learnt from it first, for the atoms "
+        "cluster:raw. Takes all files up to the next flag; `palmette cluster` learns them once for several trainings.",
     )  # fmt: skip
     forbidden: Any = option(
         default=(), group="model", metavar="FILE", path="input",
@@ -388,7 +395,9 @@ class ChainSettings(ChainOptions, TrainingSettings):
         _check_beam(self)
         learner = self.chosen_learner
         if isinstance(learner, HiddenMarkov) and learner.rare < 1:
-            raise OptionError("rare", "0 is for `HMM`: a tagger meets new words, and needs classes for them")
+            raise OptionError(
+                "rare", "0 is for `HMM`: a tagger meets new words, and needs classes for them", "rare-words"
+            )
         if learner.from_forest:
             raise OptionError("candidates", "a forest is what parsers with merged states have; leave it out")
         if self.mavg_every is not None and self.estimator != "mavg":
@@ -462,9 +471,11 @@ def _check_states(settings: ChainSettings) -> None:
                 raise OptionError(name, "needs a label with several states")
     if latent is not None and latent.init == "all":
         if latent.split_after:
-            raise OptionError("init", "all does not apply with split_after, which starts from a plain model")
+            raise OptionError(
+                "init", "all does not apply with split_after, which starts from a plain model", "latent-init"
+            )
         if settings.state_features != "all":
-            raise OptionError("init", "all needs state_features all: other weights would never move")
+            raise OptionError("init", "all needs state_features all: other weights would never move", "latent-init")
     if learner.adaptive and settings.tied_update:
         raise OptionError("tied_update", f"{learner.kind} adapts to single weights; set it to 0")
     if latent is not None and learner.maximises_likelihood and (latent.split_after or latent.tied_update != 1.0):
@@ -508,4 +519,5 @@ def _check_beam(settings: ChainSettings) -> None:
         raise OptionError("batch_size", f"a beam learns from sentences one by one with {why}: leave it out")
     nbest = getattr(learner, "nbest", None)
     if nbest is not None and nbest > beam.width:
-        raise OptionError("nbest", f"{nbest} candidates, and the beam has {counted(beam.width, 'prefix', 'prefixes')}")
+        kept = counted(beam.width, "prefix", "prefixes")
+        raise OptionError("nbest", f"{nbest} candidates, and the beam has {kept}", "learner-nbest")

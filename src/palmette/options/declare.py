@@ -147,6 +147,7 @@ class Option(NamedTuple):
     parse: Callable[[str], Any] | None = None
     check: Callable[[Any], None] | None = None
     repeat: bool = False
+    several: bool = False
     argument: bool = False
     python_only: bool = False
     group: str | None = None
@@ -298,6 +299,7 @@ class Details(TypedDict, total=False):
     parse: Callable[[str], Any]  # from the text of a flag to the value
     check: Callable[[Any], None]  # a further check, which raises OptionError
     repeat: bool  # the flag may be given several times, for a list of values
+    several: bool  # and takes all words up to the next flag: what a shell makes of `*.txt`
     argument: bool  # a positional argument of a command
     python_only: bool  # no flag on the command line
     group: str  # heading under which help lists the option

@@ -181,7 +181,7 @@ class CountingOptions(Options):
         default=True, help="Mix transition probabilities with those of shorter contexts (deleted interpolation)."
     )
     rare: int = option(
-        default=1, low=0,
+        default=1, low=0, flag="rare-words",
         help="Words seen at most so often are replaced by word-shape classes, and so are new words; 0: no classes, and "
         "new words cannot be tagged.",
     )  # fmt: skip
@@ -210,7 +210,7 @@ class HiddenMarkov(CountingOptions, Learner):
     structures = (CHAIN,)
     probabilistic = True
     unused = (
-        "features", "template", "lexicons", "clusters", "states", "estimator", "mavg_every", "partial", "passes",
+        "features", "template", "lexicons", "clusters", "raw", "states", "estimator", "mavg_every", "partial", "passes",
         "patience", "stop_window", "stop_error", "min_count", "max_attributes", "min_feature_count", "edge_features",
         "state_features", "search", "batch_size", "shards", "mixing",
     )  # fmt: skip
@@ -275,7 +275,7 @@ class ProbPerc(ListLearner):
     kind = "probperc"
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     nbest: int | None = option(
-        default=None, low=1, high=MOST_CANDIDATES,
+        default=None, flag="learner-nbest", low=1, high=MOST_CANDIDATES,
         help="Best outputs that are looked at (default: 5; a parser: as many as its beam has).",
     )  # fmt: skip
     rate: float = option(default=0.1, above=0.0, help="Step size.")
@@ -290,7 +290,7 @@ class ProbPerc(ListLearner):
     degree: float = option(default=2.0, low=0.0, high=100.0, help="Degree of the probability function polynomial.")
     add_gold: bool = option(default=True, help="Count gold among the candidates even if the search did not list it.")
     when: str = option(
-        default="always", help="Which examples change weights.",
+        default="always", flag="update-when", help="Which examples change weights.",
         choices={"always": "all", "errors": "only those whose best output is wrong"},
     )  # fmt: skip
 
@@ -317,7 +317,7 @@ class Mira(ListLearner):
     most_batch = MARGIN_BATCH
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     nbest: int | None = option(
-        default=None, low=1, high=MOST_CANDIDATES,
+        default=None, flag="learner-nbest", low=1, high=MOST_CANDIDATES,
         help="Best outputs that are looked at (default: 1; a parser: as many as its beam has).",
     )  # fmt: skip
     aggressiveness: float = option(default=0.1, above=0.0, help="Largest step; see step-cap.")
@@ -326,7 +326,7 @@ class Mira(ListLearner):
         choices={"each": "the step of each candidate, by itself", "sum": "the sum of the steps of an example"},
     )  # fmt: skip
     cost: str = option(
-        default="hamming", help="Cost of a wrong output (taggers).",
+        default="hamming", flag="margin-cost", help="Cost of a wrong output (taggers).",
         choices={"hamming": "wrong tokens", "span": "spans that only one of the two has"},
     )  # fmt: skip
 
@@ -365,14 +365,14 @@ class Arow(ListLearner):
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     adaptive = True
     nbest: int | None = option(
-        default=None, low=1, high=MOST_CANDIDATES,
+        default=None, flag="learner-nbest", low=1, high=MOST_CANDIDATES,
         help="Best outputs that are looked at (default: 1; a parser: as many as its beam has).",
     )  # fmt: skip
     aggressiveness: float = option(
         default=1.0, above=0.0, help="1 / r of the published rule: larger values make larger steps."
     )
     cost: str = option(
-        default="hamming", help="Cost of a wrong output (taggers).",
+        default="hamming", flag="margin-cost", help="Cost of a wrong output (taggers).",
         choices={"hamming": "wrong tokens", "span": "spans that only one of the two has"},
     )  # fmt: skip
 

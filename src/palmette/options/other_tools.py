@@ -66,14 +66,14 @@ FLAGS = {
         "heldout": "it is --dev FILE here",
     },
     "pipeline run": {
-        "tokenize": "plain text is what is read, unless --input says otherwise",
-        "tokenizer": "plain text is what is read, unless --input says otherwise",
+        "tokenize": "plain text is what is read, unless --format says otherwise",
+        "tokenizer": "plain text is what is read, unless --format says otherwise",
         "tag": "all components run; --components tok,tag,lemma stops before the parser",
         "tagger": "all components run; --components tok,tag,lemma stops before the parser",
         "parse": "all components run",
         "parser": "all components run",
         "outfile": "it is -o FILE here",
-        "format": "it is --input for what is read and --to for what is written",
+        "input": "it is --format here",
     },
     "pipeline train": {
         "heldout": "it is --dev FILE here",
@@ -81,6 +81,7 @@ FLAGS = {
         "tagger": "--components NAME,... chooses what is trained",
         "parser": "--components NAME,... chooses what is trained",
     },
+    "convert": {"output-format": "it is --to here; a tag scheme is --to-scheme"},
     "tag": {
         "m": "the model is the first argument here",
         "model": "the model is the first argument here",
@@ -98,6 +99,15 @@ FLAGS = {
         "t": "`palmette eval MODEL DATA` scores",
     },
 }
+# Flags that had another name before 0.3: the first of these that the command has
+BEFORE = {
+    "plot": ("picture",), "svg": ("picture",), "cost": ("margin-cost",), "when": ("update-when",),
+    "rare": ("rare-words",), "init": ("latent-init", "chunker-init"), "init-range": ("chunker-init-range",),
+    "init-size": ("latent-init-size", "variants-init-size"), "merge": ("merge-states",), "nbest": ("learner-nbest",),
+    "cap": ("exact-cap", "negative-cap"), "by": ("uncertainty",), "what": ("chart",), "label": ("show-label",),
+    "tagger": ("with",), "data": ("dataset",), "dev": ("dev-output",), "test": ("test-output",),
+    "p": ("ring-probability",),
+}  # fmt: skip
 # What stands where other tools have further files
 ARGUMENTS = {
     "train": "the template is -t FILE here, and the model -o FILE",
@@ -124,7 +134,8 @@ def flag_hint(name: str, flags: Container[str], command: str = "") -> str:
         flag = "--" + option.replace("_", "-")
         if flag in flags:
             return f"it is {flag} here{f' ({remark})' if remark else ''}"
-    return ""
+    now = next((f"--{word}" for word in BEFORE.get(name.lstrip("-"), ()) if f"--{word}" in flags), None)
+    return "" if now is None else f"it is {now} now"
 
 
 def unknown_parameter(owner: type[Options], name: str) -> str:

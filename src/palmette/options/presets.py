@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from palmette.errors import UsageError
-from palmette.options.declare import Options
+from palmette.options.declare import Options, option
 from palmette.options.spelling import as_flags, assemble
 
 SUN2009 = "Sun et al. 2009"
@@ -47,7 +47,7 @@ _BOTH_PATHS: Settings = {
 }
 _LATENT: Settings = {
     "latent": (5, "section 5.2: 5 latent variables per label (Bio-NER: 4, section 5.1; synthetic data: 2, section 4)"),
-    "init": ("all", "figure 1: parameters are initialised at random"),
+    "latent_init": ("all", "figure 1: parameters are initialised at random"),
 }
 _GAUSSIAN: Settings = {"l2": (0.5, "section 5: Gaussian prior with variance 1, that is w²/2")}
 _LATENT_OPEN = "features, order and the number of passes, which the paper chooses on development data"
@@ -60,7 +60,7 @@ _UNCONSTRAINED: Settings = {"constraints": ("none", "the search is over all labe
 _N_BEST: Settings = {
     "learner": ("probperc", "algorithm 1"),
     "probability_function": ("softmax", "equation 1"),
-    "when": ("always", "algorithm 1: no test for a mistake"),
+    "update_when": ("always", "algorithm 1: no test for a mistake"),
     "batch_size": (1, "algorithm 1, line 3: one sample at a time"),
     "constraints": ("none", "algorithm 1, line 4: the best of all outputs"),
 }
@@ -88,7 +88,7 @@ def _inexact_parser(update: str, figure: str) -> Preset:
             **_PERCEPTRON,
             "beam": (8, "incremental dependency parsing: a beam of 8"),
             "update": (update, figure),
-            "merge": (True, "parser of Huang and Sagae (2010): dynamic programming"),
+            "merge_states": (True, "parser of Huang and Sagae (2010): dynamic programming"),
             "features": ("basic", "parser of Huang and Sagae (2010): templates on the stack and the queue"),
         },
         open="passes", differs=f"The published parser predicts heads without relations. {_ORDER}",
@@ -178,7 +178,7 @@ _CLIFTON: Settings = {
 _ONLINE: Settings = {
     "learner": ("pa", "algorithm 1"),
     "pa_type": ("PA", "algorithm 1, line 8: the step has no limit"),
-    "cap": (10_000, "algorithm 1, line 11: until the sentence is labelled negative"),
+    "negative_cap": (10_000, "algorithm 1, line 11: until the sentence is labelled negative"),
     "batch_size": (1, "algorithm 1, line 3: each example in turn"),
     **_CLIFTON,
 }
@@ -239,6 +239,10 @@ def preset_of(estimator: type[Options], name: str) -> Preset:
     return table[name]
 
 
-def listed(presets: Mapping[str, Preset]) -> dict[str, str]:
-    """A clause of help per preset: the method and its source."""
-    return {name: f"{preset.about} ({preset.source})" for name, preset in presets.items()}
+def preset_option(presets: Mapping[str, Preset]) -> Any:
+    """The option --as of a command that trains; its help has a clause per preset, with the method and its source."""
+    return option(
+        default=None, flag="as", metavar="NAME", group="model",
+        choices={name: f"{preset.about} ({preset.source})" for name, preset in presets.items()},
+        help="Train as published: a name for the settings of a method, which are printed and further flags change.",
+    )  # fmt: skip

@@ -52,7 +52,7 @@ class Beam(Search):
     recombine: bool | None = option(
         default=None,
         help="Keep only the best of prefixes that no template can distinguish any more (default: yes; of taggers, a "
-        "parser has --merge).",
+        "parser has --merge-states).",
     )  # fmt: skip
 
     def rule(self, learner: rule.Rule) -> rule.Rule:
@@ -65,7 +65,7 @@ class Beam(Search):
 TAGGER_SEARCHES: dict[str, type[Search]] = {search.kind: search for search in (Viterbi, Beam)}
 
 
-# How uncertain a model is of a sentence: the choices of `palmette pick --by`.
+# How uncertain a model is of a sentence: the choices of `palmette pick --uncertainty`.
 
 MEASURES = {
     "confidence": "1 - P^(1/n): the confidence P of the best labels, per token",

@@ -3,7 +3,7 @@
     spelt(TaggerOptions, "dev_share", 0.1)    dev_share=0.1                  --dev-share 0.1
     spelt(Crf, "iterations", 300)             learner=Crf(iterations=300)    --iterations 300
     spelt(Latent, "states", 2)                states=Latent(2)               --latent 2
-    as_flags(TaggerOptions, {"nbest": 5})                                    --nbest 5 (the words of a command line)
+    as_flags(TaggerOptions, {"beam": 8})                                     --beam 8 (the words of a command line)
     named(Crf, "rate")                        rate                           --rate
     named(FormatSpec, "label")                FormatSpec(label=...)          --label
     argument("dev")                           dev=(X, y)                     --dev FILE
@@ -22,8 +22,8 @@ from palmette.options.declare import Option, OptionError, Options, Value
 
 # From flat names to nested values: what flags and text such as `mira:nbest=5` have in common.
 #
-# A flat name is a flag with underscores: `nbest`, `beam`, `latent`. It belongs to the options of a class itself, or to
-# those of one or more variants (the learner, the search, the states).
+# A flat name is a flag with underscores: `learner_nbest`, `beam`, `latent`. It belongs to the options of a class
+# itself, or to those of one or more variants (the learner, the search, the states).
 
 
 def flat_name(option: Option) -> str:
@@ -48,9 +48,20 @@ def flat_options(owner: type[Options]) -> dict[str, list[Option]]:
     return found
 
 
+def full_names(owner: type[Options]) -> dict[str, str]:
+    """Flat names by the shorter names that options have in their classes: {"cost": "margin_cost"} for Mira(cost=...).
+    Only a name that the flag completes is one: `states` of Latent is not `latent`."""
+    known = flat_options(owner)
+    pairs = ((option.name, name) for name, options in known.items() for option in options)
+    return {own: name for own, name in pairs if own not in known and own in name}
+
+
 def assemble(owner: type[Options], flat: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Parameters of `owner` from flat names. base: parameters where `flat` has none."""
-    left = dict(flat)
+    """Parameters of `owner` from flat names, or from the names that options have in their classes. base: parameters
+    where `flat` has none."""
+    full = full_names(owner)
+    typed = {full.get(name, name): name for name in flat}
+    left = {name: flat[given] for name, given in typed.items()}
     made = dict(base or {})
     own = {flat_name(option): option for option in owner.__options__.values()}
     for name, option in own.items():
@@ -60,7 +71,7 @@ def assemble(owner: type[Options], flat: Mapping[str, Any], base: Mapping[str, A
         if option.variants is not None:
             made |= _variant(option, left, left.pop(name, None), made.get(option.name, option.default))
     for name in left:
-        _reject(owner, name, made)
+        _reject(owner, name, typed[name], made)
     return made
 
 
@@ -86,11 +97,11 @@ def _selected(option: Option, left: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _reject(owner: type[Options], name: str, made: Mapping[str, Any]) -> None:
-    """An option of another variant, or of nothing."""
+def _reject(owner: type[Options], name: str, typed: str, made: Mapping[str, Any]) -> None:
+    """An option of another variant, or of nothing; `typed`: what the user calls it."""
     owners = [(outer, kind) for outer, kind, inner in variant_options(owner) if flat_name(inner) == name]
     if not owners:
-        raise OptionError(name, f"{owner.__name__} has no such option")
+        raise OptionError(typed, f"{owner.__name__} has no such option")
     outer = owners[0][0]
     kinds = " and ".join(kind for _, kind in owners)
     chosen = outer.variant(made.get(outer.name, outer.default))
@@ -99,7 +110,7 @@ def _reject(owner: type[Options], name: str, made: Mapping[str, Any]) -> None:
 
     instead = next((f", which has {other}" for other, _ in renamed(name) if other in owner.__options__), "")
     kind = getattr(chosen, "kind", chosen)
-    raise OptionError(name, f"is an option of {kinds}; the {outer.name} {verb} {kind}{instead}")
+    raise OptionError(typed, f"is an option of {kinds}; the {outer.name} {verb} {kind}{instead}")
 
 
 # Parameters of methods: in Python, and on the command line
@@ -113,7 +124,7 @@ ARGUMENTS = {
     "decode": ("decode='viterbi'", "--decode viterbi"),
     "dev": ("dev=(X, y)", "--dev FILE"),
     "exclude": ("exclude=sentences", "--exclude FILE"),
-    "field": ("field='upos'", "--tagger upos=MODEL"),
+    "field": ("field='upos'", "--with upos=MODEL"),
     "known": ("known", "--known"),
     "lengths": ("lengths=...", "--lengths FILE"),
     "marginals": ("marginals=True", "--marginals"),

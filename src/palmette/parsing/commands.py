@@ -9,24 +9,27 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.change import MOST_LOSS, log_loss, save_and_report
-from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
+from palmette.cli.command import Command, ForceOptions, JsonOptions, OutputOptions
 from palmette.cli.common import (
     OF_FILES,
     EncodingOptions,
     ThreadOptions,
     base_params,
+    check_order,
     is_model,
+    is_typed,
     load_tagger,
     names_of,
     text_spec,
 )
 from palmette.cli.compare import Comparing, systems_and_gold
-from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source, report_training
+from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source
+from palmette.cli.training import TrainingCommand
 from palmette.data.formats.spec import names_from_text
 from palmette.data.text import TextSpec
 from palmette.errors import DataError, UsageError, counted
 from palmette.options.declare import Options, option
-from palmette.options.presets import PARSER_PRESETS, listed
+from palmette.options.presets import PARSER_PRESETS, preset_option
 from palmette.options.search import MOST_BEAM
 from palmette.parsing.options import ParserOptions
 
@@ -49,8 +52,8 @@ class ParsingOptions(ThreadOptions):
     beam: int | None = option(
         default=None, low=1, high=MOST_BEAM, help="States that the search keeps (default: as in training)."
     )
-    tagger: list | None = option(
-        default=None, repeat=True, metavar="[FIELD=]MODEL", path="input",
+    with_: list | None = option(
+        default=None, flag="with", repeat=True, metavar="[FIELD=]MODEL", path="input",
         help="Tag the sentences with a palmette tagger before parsing: MODEL, upos=MODEL or xpos=MODEL; may be given "
         "several times.",
     )  # fmt: skip
@@ -59,7 +62,7 @@ class ParsingOptions(ThreadOptions):
 class DrawingOptions(Options):
     """Options of commands that draw trees."""
 
-    svg: str | None = option(
+    picture: str | None = option(
         default=None, metavar="FILE", group="output", path="output", help="Draw trees into this file, as SVG."
     )
     sentences: str | None = option(
@@ -67,14 +70,14 @@ class DrawingOptions(Options):
     )
 
 
-def load_parser(path: str, quiet: bool) -> Parser:
+def load_parser(path: str) -> Parser:
     from palmette.parsing.parser import Parser
 
     return Parser.load(path)
 
 
-def taggers_of(given: Sequence[str] | None, quiet: bool) -> list[tuple[str, Any]]:
-    """The values of --tagger, `MODEL` or `upos=MODEL`, as pairs of the field that is tagged and the tagger."""
+def taggers_of(given: Sequence[str] | None) -> list[tuple[str, Any]]:
+    """The values of --with, `MODEL` or `upos=MODEL`, as pairs of the field that is tagged and the tagger."""
     from palmette.data.treebank import FIELDS
     from palmette.parsing.retag import TAGS, tag_field
 
@@ -83,20 +86,20 @@ def taggers_of(given: Sequence[str] | None, quiet: bool) -> list[tuple[str, Any]
         name, equals, path = item.partition("=")
         named = bool(equals) and name in TAGS
         if equals and not named and name in FIELDS:
-            raise UsageError(f"--tagger {item}: a tagger writes {' or '.join(TAGS)}, not {name}")
-        tagger = load_tagger(path if named else item, quiet)
+            raise UsageError(f"--with {item}: a tagger writes {' or '.join(TAGS)}, not {name}")
+        tagger = load_tagger(path if named else item)
         field = name if named else tag_field(tagger)
         if field in (known for known, _ in found):
-            raise UsageError(f"--tagger: two taggers write {field}")
+            raise UsageError(f"--with: two taggers write {field}")
         found.append((field, tagger))
     return found
 
 
-def preparation(parser: Parser, given: Sequence[str] | None, quiet: bool) -> Preparation:
+def preparation(parser: Parser, given: Sequence[str] | None) -> Preparation:
     """What happens to sentences before parsing: taggers run, and fields that the training ignored are emptied."""
     from palmette.parsing.retag import Preparation
 
-    return Preparation(taggers_of(given, quiet), tuple(parser.model_.meta.get("ignored", ())))
+    return Preparation(taggers_of(given), tuple(parser.model_.meta.get("ignored", ())))
 
 
 class WarningPreparation:
@@ -114,7 +117,7 @@ class WarningPreparation:
             lacking = [field for field in self.needed if treebank.column(field).types == ["_"]]
             if lacking:
                 names = " and ".join(lacking)
-                logger.warning("the input has no %s, which the parser reads: give --tagger MODEL", names)
+                logger.warning("the input has no %s, which the parser reads: give --with MODEL", names)
         return self.ready(treebank)
 
 
@@ -157,14 +160,15 @@ def show_trees(drawings: Sequence[tuple[str, DrawnTree, DrawnTree | None]], svg:
 # --- train ---------------------------------------------------------------------------------------------------
 
 
-class TrainParser(ConfigOptions, ForceOptions, JsonOptions, Command):
+class TrainParser(TrainingCommand):
     """Train a dependency parser from a treebank."""
 
     examples = ("parser train train.conllu -o parser.palm --dev dev.conllu",)
     owners = (ParserOptions, TextSpec)
-    updates = ("resume",)
+    fixed = ("features",)
+    kept = "templates and fields"
     common = (
-        "output", "dev", "learner", "beam", "update", "passes", "patience", "tagger", "jackknife", "features",
+        "output", "dev", "learner", "beam", "update", "passes", "patience", "with", "jackknife", "features",
         "resume", "quiet",
     )  # fmt: skip
 
@@ -173,33 +177,22 @@ class TrainParser(ConfigOptions, ForceOptions, JsonOptions, Command):
         path="input",
         help="Sentences with trees: CoNLL-U or CoNLL-X; `-` is standard input, gzip is fine.",
     )
-    output: str = option(short="o", metavar="FILE", path="model", help="The model file to write.")
     dev: str | None = option(
         default=None,
         metavar="FILE",
         path="input",
         help="Development treebank: the pass with the best LAS on it is kept.",
     )
-    preset: str | None = option(
-        default=None, flag="as", metavar="NAME", group="model", choices=listed(PARSER_PRESETS),
-        help="Train as published: a name for the settings of a method, which are printed and further flags change.",
-    )  # fmt: skip
-    resume: str | None = option(
-        default=None, metavar="MODEL", group="training", path="input",
-        help="Continue training this model, also with new data and relations; its options are kept.",
-    )  # fmt: skip
-    checkpoint: bool = option(
-        default=False, group="training", help="Keep in the model what --resume needs to continue exactly."
-    )
-    tagger: list | None = option(
-        default=None, repeat=True, metavar="[FIELD=]MODEL", group="data", path="input",
+    preset: str | None = preset_option(PARSER_PRESETS)
+    with_: list | None = option(
+        default=None, flag="with", repeat=True, metavar="[FIELD=]MODEL", group="data", path="input",
         help="Replace tags of the treebanks by those of a palmette tagger: MODEL, upos=MODEL or xpos=MODEL; may be "
         "given several times.",
     )  # fmt: skip
     jackknife: int | None = option(
         default=None, low=2, metavar="FOLDS", group="data",
         help="Tag each part of the training data with taggers trained on the other parts, such as 10, so that the "
-        "parser learns from tags as good as those it will read later. Development data is tagged by --tagger, or by "
+        "parser learns from tags as good as those it will read later. Development data is tagged by --with, or by "
         "taggers trained on all training data.",
     )  # fmt: skip
     ignore: tuple | None = option(
@@ -215,26 +208,18 @@ class TrainParser(ConfigOptions, ForceOptions, JsonOptions, Command):
         help="Write a compact model: weights of 8 or 16 bits, and without weights that the development data does not "
         "miss; see `palmette parser compact`.",
     )  # fmt: skip
-    threads: int | None = option(
-        default=None, low=1, group="training",
-        help="Threads (default: all cores); the model is the same for any number. See --batch-size.",
-    )  # fmt: skip
 
     def run(self) -> None:
         self._check()
-        from palmette.data import model_file
         from palmette.data.formats.conllu import read_treebank
         from palmette.options.training import available_cores
         from palmette.parsing.parser import Parser
         from palmette.parsing.retag import prepare_training
         from palmette.reports.progress import TrainingDisplay
-        from palmette.training.interrupt import stop_on_sigterm
 
-        model_file.check_output(self.output)
-        stop_on_sigterm()
-        begun = time.perf_counter()
+        begun = self.begin()
         old = Parser.load(self.resume) if self.resume else None
-        before = base_params(ParserOptions, self.preset, PARSER_PRESETS, old, self.quiet or self.json)
+        before = base_params(ParserOptions, self.preset, PARSER_PRESETS, old, self.silent)
         parser = Parser(**self.params(ParserOptions, before))
         settings = parser._settings()
         spec = text_spec(self)
@@ -243,32 +228,28 @@ class TrainParser(ConfigOptions, ForceOptions, JsonOptions, Command):
         treebank, held_out, about = prepare_training(
             treebank,
             held_out,
-            taggers=taggers_of(self.tagger, self.quiet or self.json),
+            taggers=taggers_of(self.with_),
             folds=self.jackknife,
             ignored=self.ignore or ([] if old is None else old.model_.meta.get("ignored", [])),
         )
         metric = None if self.dev is None else "LAS"
-        with TrainingDisplay(settings.n_passes(), metric, self.quiet or self.json) as display:
+        with TrainingDisplay(settings.n_passes(), metric, self.silent) as display:
             parser.fit(
                 treebank, dev=held_out, resume=None if old is None else old.model_, checkpoint=self.checkpoint,
                 threads=self.threads, progress=display, about=about,
             )  # fmt: skip
         if self.compact:
             report = parser.compact(held_out, threads=self.threads or available_cores(), most_loss=MOST_LOSS)
-            if not (self.quiet or self.json):
+            if not self.silent:
                 log_compaction(report)
         parser.save(self.output)
-        seconds = time.perf_counter() - begun
-        report_training(parser.outcome_, self.output, seconds, lambda: _about(parser), self.json, self.quiet, "dev LAS")
+        self.report(parser.outcome_, begun, lambda: _about(parser), "dev LAS")
         exit_if_interrupted(parser.outcome_)
 
     def _check(self) -> None:
         if self.dev is None and self.given("patience"):
             raise UsageError("--patience needs development data: --dev FILE")
-        fixed = [*self.given("features"), *(["ignore"] if self.ignore is not None else [])]
-        if self.resume and fixed:
-            flags = ", ".join(f"--{name}" for name in fixed)
-            raise UsageError(f"{flags}: --resume continues with the templates and fields of the model")
+        self.check_resumed(*([] if self.ignore is None else ["ignore"]))
         if self.compact and self.checkpoint:
             raise UsageError("--compact drops what --checkpoint must keep: choose one of them")
 
@@ -289,7 +270,7 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
         "parser parse parser.palm input.conllu -o parsed.conllu",
         "parser parse parser.palm input.conllu --draw --sentences 1-3",
     )
-    common = ("output", "text", "tagger", "beam", "nbest", "draw", "svg", "sentences", "threads", "quiet")
+    common = ("output", "text", "with", "beam", "nbest", "draw", "picture", "sentences", "threads", "quiet")
     owners = (TextSpec,)
 
     model: str = option(argument=True, path="input", help="The model file of a parser.")
@@ -303,7 +284,9 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
         help="Where to write CoNLL-U; `-` is standard output. All but heads and relations is written as it was read.",
     )  # fmt: skip
     text: str | None = option(
-        default=None, help="A sentence to parse and draw instead of a file; its words need tags by --tagger."
+        default=None,
+        help="A sentence to parse instead of a file, which is drawn unless -o names a file; its words need tags by "
+        "--with.",
     )
     nbest: int | None = option(
         default=None, low=1, group="output",
@@ -315,15 +298,18 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
     )  # fmt: skip
 
     def run(self) -> None:
+        if self.text is None and is_typed(self.data):
+            self.text, self.data = self.data, "-"
         self._check()
-        parser = load_parser(self.model, self.quiet)
-        ready = preparation(parser, self.tagger, self.quiet)
+        check_order(self)
+        parser = load_parser(self.model)
+        ready = preparation(parser, self.with_)
         if self.text is not None:
             self._typed(parser, ready, self.text)
             return
         report_source(self.data, self.quiet, "CoNLL-U ")
         begun, prepare = time.perf_counter(), WarningPreparation(parser, ready)
-        if self.draw or self.svg is not None:
+        if self.draw or self.picture is not None:
             n = self._drawn(parser, prepare)
         elif self.nbest is not None:
             n = parser.nbest_file(
@@ -337,23 +323,24 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
                 progress=None if self.quiet else Meter("word"),
             )  # fmt: skip
         seconds = time.perf_counter() - begun
-        written = [file for file in (self.output, self.svg) if file is not None and file != "-"]
+        written = [file for file in (self.output, self.picture) if file is not None and file != "-"]
         if written and not self.quiet:
             report_rate(n, "word", seconds, written)
 
     def _check(self) -> None:
-        if self.nbest is not None and (self.draw or self.svg or self.text is not None):
-            raise UsageError("--nbest writes CoNLL-U: leave --draw, --svg and --text out")
-        if self.sentences is not None and not (self.draw or self.svg):
-            raise UsageError("--sentences chooses what --draw and --svg show: give one of them")
-        of_files = self.output_encoding or self.given(*OF_FILES)
-        if self.text is not None and ((self.data, self.output) != ("-", "-") or of_files):
-            raise UsageError("--text draws a typed sentence: leave the file, -o and the options for files out")
+        if self.nbest is not None and (self.draw or self.picture or self.text is not None):
+            raise UsageError("--nbest writes CoNLL-U: leave --draw, --picture and --text out")
+        if self.sentences is not None and not (self.draw or self.picture):
+            raise UsageError("--sentences chooses what --draw and --picture show: give one of them")
+        if self.text is not None and (self.data != "-" or self.given(*OF_FILES)):
+            raise UsageError("--text draws a typed sentence: leave the file and the options for files out")
 
     def _typed(self, parser: Parser, ready: Preparation, text: str) -> None:
-        """Draw the tree of a typed sentence."""
+        """Draw the tree of a typed sentence, or write it as CoNLL-U if a file is named."""
+        from palmette.data.formats.conllu import write_treebank
         from palmette.data.formats.conllu_light import tree_of
         from palmette.data.formats.raw import parse_text
+        from palmette.data.text import UTF8
         from palmette.data.treebank import treebank_from_sentences
         from palmette.errors import DataError
         from palmette.parsing.retag import tags_read
@@ -361,13 +348,16 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
         lacking = tags_read(parser, ready)
         if lacking:
             names = " and ".join(lacking)
-            raise UsageError(f"the parser reads {names}, which a typed sentence does not have: give --tagger MODEL")
+            raise UsageError(f"the parser reads {names}, which a typed sentence does not have: give --with MODEL")
         words = parse_text(" ".join(text.split()).encode(errors="surrogateescape"), "the text")
         if not words.n_tokens:
             raise DataError("there is no word in the text")
         found = parser.parse(ready(treebank_from_sentences([words.columns[0].cells()])), beam=self.beam)
         field = ready.fields[0] if ready.fields else "upos"
-        show_trees([(" ".join(text.split()), tree_of(found, 0, field), None)], self.svg, draw=True)
+        if self.output != "-":
+            write_treebank(self.output, found, encoding=self.output_encoding or UTF8)
+        draw = self.draw or (self.output == "-" and self.picture is None)
+        show_trees([(" ".join(text.split()), tree_of(found, 0, field), None)], self.picture, draw)
 
     def _drawn(self, parser: Parser, prepare: WarningPreparation) -> int:
         """Parse a whole file, draw some of its sentences, and write all of them if a file is named."""
@@ -381,14 +371,14 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
             encoding = self.output_encoding or text_spec(self).encoding
             write_treebank(self.output, found, fields=(*TREE, *prepare.fields), encoding=encoding)
         field = prepare.fields[0] if prepare.fields else "upos"
-        show_trees([(f"sentence {s + 1}", tree_of(found, s, field), None) for s in chosen], self.svg, self.draw)
+        show_trees([(f"sentence {s + 1}", tree_of(found, s, field), None) for s in chosen], self.picture, self.draw)
         return treebank.n_tokens
 
 
 # --- eval ----------------------------------------------------------------------------------------------------
 
 
-WORST = 5  # sentences that are drawn if --svg gives no number
+WORST = 5  # sentences that are drawn if --picture gives no number
 
 
 class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
@@ -399,7 +389,7 @@ class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
     """
 
     examples = ("parser eval parser.palm test.conllu", "parser eval test.conllu parsed.conllu")
-    common = ("tagger", "beam", "draw", "svg", "sentences", "skip-bad", "threads", "json", "quiet")
+    common = ("with", "beam", "draw", "picture", "sentences", "skip-bad", "threads", "json", "quiet")
     owners = (TextSpec,)
 
     first: str = option(
@@ -423,39 +413,39 @@ class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
 
         if peek_task(self.first) is not None:
             gold, guess = self._parsed()
-        elif self.beam is not None or self.tagger or self.threads is not None or self.skip_bad:
-            raise UsageError("--beam, --tagger, --skip-bad and --threads are for a model: give it before the gold file")
+        elif self.beam is not None or self.with_ or self.threads is not None or self.skip_bad:
+            raise UsageError("--beam, --with, --skip-bad and --threads are for a model: give it before the gold file")
         else:
             from palmette.data.formats.conllu_light import read_trees
 
             gold, guess = (read_trees(file, text_spec(self)) for file in (self.first, self.second))
         found = score_trees(gold, guess)
         drawings = self._drawings(gold, guess, found.sentences)
-        show_trees(drawings, self.svg, draw=False)
+        show_trees(drawings, self.picture, draw=False)
         if self.json:
             print_json(found.to_dict())
             return
         from palmette.reports.tables import print_scores
 
         print_scores(found)
-        if drawings and (self.draw or not self.svg):
+        if drawings and (self.draw or not self.picture):
             print()
             show_trees(drawings, None, draw=True)
 
     def _parsed(self) -> tuple[Any, Any]:
         """Gold, and what the parser makes of its words."""
-        parser = load_parser(self.first, self.quiet)
+        parser = load_parser(self.first)
         from palmette.data.formats.conllu import read_treebank
 
         gold = read_treebank(self.second, skip_bad=self.skip_bad, spec=text_spec(self))
         if not gold.n_tokens:
             raise DataError("no sentence to score", file=self.second)
-        prepare = WarningPreparation(parser, preparation(parser, self.tagger, self.quiet))
+        prepare = WarningPreparation(parser, preparation(parser, self.with_))
         return gold, parser.parse(prepare(gold), beam=self.beam, threads=self.n_threads)
 
     def _drawings(self, gold: HasTrees, guess: HasTrees, n: int) -> list[tuple[str, DrawnTree, DrawnTree | None]]:
         """Title, guess and gold of each sentence that is to be drawn."""
-        if not (self.draw or self.svg or self.sentences):
+        if not (self.draw or self.picture or self.sentences):
             return []
         from palmette.data.formats.conllu_light import tree_of
         from palmette.parsing.drawing import count_errors
@@ -488,7 +478,7 @@ class CompareParsers(ParsingOptions, Comparing):
     """Compare parsers or parsed files on the same gold trees, with significance tests."""
 
     examples = ("parser compare old.palm new.palm test.conllu",)
-    common = ("gold", "tagger", "beam", "rounds", "seed", "threads", "json", "quiet")
+    common = ("gold", "with", "beam", "rounds", "seed", "threads", "json", "quiet")
     owners = (TextSpec,)
 
     files: list = option(
@@ -502,8 +492,8 @@ class CompareParsers(ParsingOptions, Comparing):
     def run(self) -> None:
         systems, gold = systems_and_gold(self.files, self.gold, "parsers or parsed files")
         models = [file for file in systems if is_model(file)]
-        if (self.beam is not None or self.tagger) and not models:
-            raise UsageError("--beam and --tagger are for models, and there is none")
+        if (self.beam is not None or self.with_) and not models:
+            raise UsageError("--beam and --with are for models, and there is none")
         from palmette.evaluation.rivals import tree_rivals
 
         names = names_of(systems)
@@ -529,8 +519,8 @@ class CompareParsers(ParsingOptions, Comparing):
             from palmette.data.formats.conllu import read_treebank
 
             words = words or read_treebank(gold, labelled=False, spec=spec)
-            parser = load_parser(file, self.quiet)
-            ready = preparation(parser, self.tagger, self.quiet)
+            parser = load_parser(file)
+            ready = preparation(parser, self.with_)
             found.append(parser.parse(ready(words), beam=self.beam, threads=self.n_threads))
         return right, found
 
@@ -563,7 +553,7 @@ class CompactParser(ThreadOptions, ForceOptions, JsonOptions, Command):
     loss on the development data is reported. A compact parser is used like any other."""
 
     examples = ("parser compact parser.palm -o small.palm --dev dev.conllu",)
-    common = ("output", "dev", "most-loss", "tagger", "skip-bad", "threads", "json", "quiet")
+    common = ("output", "dev", "most-loss", "with", "skip-bad", "threads", "json", "quiet")
     owners = (TextSpec,)
 
     model: str = option(argument=True, path="input", help="The model file of a parser.")
@@ -576,8 +566,8 @@ class CompactParser(ThreadOptions, ForceOptions, JsonOptions, Command):
         default=MOST_LOSS, low=0.0, high=100.0,
         help="The most points of LAS, of 100, that may be lost on the development data.",
     )  # fmt: skip
-    tagger: list | None = option(
-        default=None, repeat=True, metavar="[FIELD=]MODEL", path="input",
+    with_: list | None = option(
+        default=None, flag="with", repeat=True, metavar="[FIELD=]MODEL", path="input",
         help="Tag the development data with a palmette tagger first: MODEL, upos=MODEL or xpos=MODEL; may be given "
         "several times.",
     )  # fmt: skip
@@ -590,10 +580,10 @@ class CompactParser(ThreadOptions, ForceOptions, JsonOptions, Command):
         from palmette.data.formats.conllu import read_treebank
 
         model_file.check_output(self.output)
-        parser = load_parser(self.model, self.quiet)
+        parser = load_parser(self.model)
         dev = None
         if self.dev is not None:
-            ready = preparation(parser, self.tagger, self.quiet or self.json)
+            ready = preparation(parser, self.with_)
             dev = ready(read_treebank(self.dev, skip_bad=self.skip_bad, spec=text_spec(self)))
         report = parser.compact(dev, most_loss=self.most_loss, threads=self.n_threads)
         about = about_compaction(report) if self.json else None

@@ -37,14 +37,15 @@ class TreeOptions(TrainingOptions):
         default="beam", variants={"beam": Beam}, python_only=True, help="How trees are searched: always with a beam."
     )
     merge: bool = option(
-        default=False, group="model", help="Merge states that no template can distinguish, by dynamic programming."
-    )
+        default=False, flag="merge-states", group="model",
+        help="Merge states that no template can distinguish, by dynamic programming.",
+    )  # fmt: skip
     variants: int = option(
         default=1, low=1, high=MOST_VARIANTS, group="model",
         help="Hidden variants of each arc, which training finds and templates may read (features latent).",
     )  # fmt: skip
     init_size: float = option(
-        default=INIT_SIZE, low=0.0, high=100.0, group="model",
+        default=INIT_SIZE, flag="variants-init-size", low=0.0, high=100.0, group="model",
         help="Size of the random numbers that hidden variants start from.",
     )  # fmt: skip
     min_count: int = option(
@@ -101,7 +102,9 @@ class TreeSettings(TreeOptions, TrainingSettings):
         if learner.kind != "perceptron" and update not in LIST_UPDATES:
             raise OptionError("update", f"{update} is for the perceptron; {learner.kind} has {', '.join(LIST_UPDATES)}")
         if learner.values().get("cost", "hamming") != "hamming":
-            raise OptionError("cost", "spans are for taggers; the cost of a tree is the number of its wrong actions")
+            raise OptionError(
+                "cost", "spans are for taggers; the cost of a tree is the number of its wrong actions", "margin-cost"
+            )
         if self.beam.recombine is not None:
             raise OptionError(
                 "recombine", f"is for taggers; a parser merges states with {spelt(TreeOptions, 'merge', True)}"
@@ -111,7 +114,8 @@ class TreeSettings(TreeOptions, TrainingSettings):
         if self.variants > 1:
             self._check_hidden(str(update))
         elif self.init_size != INIT_SIZE:
-            raise OptionError("init_size", f"is for hidden variants: {spelt(TreeOptions, 'variants', 2)}")
+            needed = spelt(TreeOptions, "variants", 2)
+            raise OptionError("init_size", f"is for hidden variants: {needed}", "variants-init-size")
         if learner.from_forest and not self.merge:
             raise OptionError(
                 "candidates", f"a forest is what merged states make: add {spelt(TreeOptions, 'merge', True)}"
@@ -123,7 +127,7 @@ class TreeSettings(TreeOptions, TrainingSettings):
 
     def _check_hidden(self, update: str) -> None:
         if self.merge:
-            raise OptionError("merge", "does not apply to hidden variants, whose states are kept apart")
+            raise OptionError("merge", "does not apply to hidden variants, whose states are kept apart", "merge-states")
         if update not in HIDDEN_UPDATES:
             raise OptionError(
                 "update",

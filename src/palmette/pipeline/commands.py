@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
-from palmette.cli.common import ThreadOptions, pairs, text_spec
+from palmette.cli.common import ThreadOptions, check_order, is_typed, pairs, text_spec
 from palmette.cli.output import Meter, details_muted, print_json, report_rate, report_source
 from palmette.data.files import shown
 from palmette.data.text import TextSpec
@@ -50,8 +50,8 @@ class TrainPipeline(ConfigOptions, ForceOptions, JsonOptions, Command):
 
     owners = (PipelineOptions, TextSpec)
     common = (
-        "output", "dev", "components", "entities", "entities-dev", "lexicons", "jackknife", "beam", "full", "seed",
-        "threads", "json", "quiet",
+        "output", "dev", "components", "entities", "entities-dev", "lexicons", "clusters", "jackknife", "beam", "full",
+        "seed", "threads", "json", "quiet",
     )  # fmt: skip
 
     data: str = option(
@@ -139,7 +139,19 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
     and written in parts."""
 
     owners = (TextSpec,)
-    common = ("output", "input", "to", "components", "beam", "threads", "text", "draw", "svg", "sentences", "quiet")
+    common = (
+        "output",
+        "format",
+        "to",
+        "components",
+        "beam",
+        "threads",
+        "text",
+        "draw",
+        "picture",
+        "sentences",
+        "quiet",
+    )
 
     model: str = option(argument=True, path="input", help="The model file of a pipeline.")
     data: str = option(
@@ -149,7 +161,7 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
     output: str = option(
         default="-", short="o", metavar="FILE", path="output", help="Where to write; `-` is standard output."
     )
-    input: str = option(default="text", choices=INPUTS, help="What is read.")
+    input: str = option(default="text", flag="format", choices=INPUTS, help="What is read.")
     to: str = option(default="conllu", choices=OUTPUTS, group="output", help="What is written.")
     components: tuple | None = option(
         default=None, metavar="NAME,...", parse=components_from_text, check=check_components,
@@ -163,33 +175,34 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
     )  # fmt: skip
 
     def run(self) -> None:
-        if self.text is None and " " in self.data and not os.path.exists(self.data):
+        if self.text is None and is_typed(self.data):
             self.text, self.data = self.data, "-"
         self._check()
         from palmette.pipeline.pipeline import Pipeline
         from palmette.pipeline.run import make_job, run_file
 
+        check_order(self)
         pipeline = Pipeline.load(self.model)
         job = make_job(pipeline.model_, self.input, self.to, self.components, self.beam)
         if self.text is None:
             report_source(self.data, self.quiet, f"{'text' if self.input == 'text' else self.input} ")
         begun = time.perf_counter()
-        if self.draw or self.svg is not None or self.text is not None:
+        if self.draw or self.picture is not None or self.text is not None:
             n = self._drawn(job)
         else:
             meter = None if self.quiet else Meter("word")
             n = run_file(job, self.data, self.output, threads=self.n_threads, spec=text_spec(self), progress=meter)
-        files = [file for file in (self.output, self.svg) if file is not None and file != "-"]
+        files = [file for file in (self.output, self.picture) if file is not None and file != "-"]
         if files and not self.quiet:
             report_rate(n, "word", time.perf_counter() - begun, files)
 
     def _check(self) -> None:
         if self.output in OUTPUTS:
             raise UsageError(f"--output names a file: write --to {self.output} for the format")
-        if self.sentences is not None and not (self.draw or self.svg):
-            raise UsageError("--sentences chooses what --draw and --svg show: give one of them")
+        if self.sentences is not None and not (self.draw or self.picture):
+            raise UsageError("--sentences chooses what --draw and --picture show: give one of them")
         if self.text is not None and (self.data != "-" or self.input != "text"):
-            raise UsageError("--text is a text to run: leave the file and --input out")
+            raise UsageError("--text is a text to run: leave the file and --format out")
 
     def _drawn(self, job: PipelineJob) -> int:
         """Run a whole file, or the text that is given; draw some of its trees, and write the output unless it would go
@@ -197,7 +210,7 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
         from palmette.data.text import write_text
         from palmette.pipeline.run import annotated_parts, typed_part, written
 
-        drawing = self.draw or self.svg is not None
+        drawing = self.draw or self.picture is not None
         if drawing and "parse" not in job.names:
             raise UsageError("there are no trees to draw without the component parse")
         if self.text is not None:
@@ -222,7 +235,7 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
         for number in chosen_sentences(self.sentences, len(places)):
             part, s = places[number]
             drawings.append((_title(part, s, number), tree_of(part.treebank, s), None))
-        show_trees(drawings, self.svg, self.draw)
+        show_trees(drawings, self.picture, self.draw)
 
 
 def _title(part: Annotated, s: int, number: int) -> str:
@@ -244,11 +257,11 @@ class EvalPipeline(RunningOptions, JsonOptions, Command):
     treebank, or from its words."""
 
     owners = (TextSpec,)
-    common = ("input", "beam", "threads", "json", "quiet")
+    common = ("format", "beam", "threads", "json", "quiet")
 
     model: str = option(argument=True, path="input", help="The model file of a pipeline.")
     gold: str = option(argument=True, path="input", help="The gold treebank, CoNLL-U.")
-    input: str = option(default="text", choices=GOLD_INPUTS, help="What the pipeline gets to read.")
+    input: str = option(default="text", flag="format", choices=GOLD_INPUTS, help="What the pipeline gets to read.")
 
     def run(self) -> None:
         from palmette.pipeline.pipeline import Pipeline

@@ -51,9 +51,14 @@ class Entities:
     """Entities of the words of a treebank."""
 
     def __init__(
-        self, *, passes: int | None = None, seed: int = 1, lexicons: Mapping[str, FilePath] | None = None
+        self,
+        *,
+        passes: int | None = None,
+        seed: int = 1,
+        lexicons: Mapping[str, FilePath] | None = None,
+        clusters: Mapping[str, FilePath] | None = None,
     ) -> None:
-        self.passes, self.seed, self.lexicons = passes, seed, lexicons
+        self.passes, self.seed, self.lexicons, self.clusters = passes, seed, lexicons, clusters
 
     def fit(self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None) -> Self:
         """Learn from the entities of a treebank, whose UPOS are as the pipeline finds them. `dev` is not used."""
@@ -61,7 +66,7 @@ class Entities:
         learner = Arow(nbest=5, aggressiveness=0.1)
         tagger = Tagger(
             "ner", order=2, learner=learner, passes=self.passes or PASSES, seed=self.seed, partial=False,
-            lexicons=None if self.lexicons is None else dict(self.lexicons),
+            lexicons=dict(self.lexicons or {}) or None, clusters=dict(self.clusters or {}) or None,
         )  # fmt: skip
         # One thread: components learn side by side.
         self.model_: ChainModel = tagger.fit_corpus(corpus, None, names=False, threads=1, progress=progress).model_

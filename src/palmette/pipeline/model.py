@@ -251,7 +251,7 @@ class PipelineModel:
         if SPLITTER not in self.meta.components:
             raise UsageError(
                 "the pipeline has no component 'tok', so it does not read plain text: give it words, "
-                + either("by annotate(sentences)", "by --input conllu or --input tokens")
+                + either("by annotate(sentences)", "by --format conllu or --format tokens")
             )
         return cast(Splits, self.component(SPLITTER)).split(text)
 

@@ -66,6 +66,10 @@ class PipelineOptions(Options):
         default=None, repeat=True, parse=named_file, metavar="NAME=FILE", group="model", path="input",
         help="Word lists that help to find entities, such as names and places; they are stored in the pipeline.",
     )  # fmt: skip
+    clusters: dict | None = option(
+        default=None, repeat=True, parse=named_file, metavar="NAME=FILE", group="model", path="input",
+        help="Word clusters that help to find entities; they are stored in the pipeline.",
+    )  # fmt: skip
     full: bool = option(
         default=False, group="model",
         help="Keep all weights. Otherwise models are made small, with at most --most-loss points lost on the "

@@ -174,7 +174,7 @@ def make_job(
     names = model.chosen(components)
     if input == "text" and SPLITTER not in names:
         if components is not None:
-            words = either("input='conllu'", "--input conllu")
+            words = either("input='conllu'", "--format conllu")
             raise UsageError(f"plain text is split by the component tok: add it, or give words: {words}")
         model.split("")  # raises
     if beam is not None and "parse" not in names:

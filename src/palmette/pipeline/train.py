@@ -254,7 +254,8 @@ def train_pipeline(
 
 def _settings(options: PipelineOptions) -> dict[str, Any]:
     values = {name: getattr(options, name) for name in PipelineOptions.__options__}
-    values["lexicons"] = sorted(values["lexicons"] or ())  # their names: where the files were does not matter
+    for name in ("lexicons", "clusters"):  # their names: where the files were does not matter
+        values[name] = sorted(values[name] or ())
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
@@ -367,7 +368,12 @@ class _Plan:
                     parts.append(joined_folds(data, (results[name] for name in folds)))
                 else:
                     parts.append(_tagged(data, results))
-            made = Entities(passes=self.options.passes, seed=self.options.seed, lexicons=self.options.lexicons)
+            made = Entities(
+                passes=self.options.passes,
+                seed=self.options.seed,
+                lexicons=self.options.lexicons,
+                clusters=self.options.clusters,
+            )
             made.fit(joined(parts), progress=progress)
             dev = None if self.entities_dev is None else _tagged(self.entities_dev, results)
             if not self.options.full:

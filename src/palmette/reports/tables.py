@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,19 +44,24 @@ MORE = {
 }
 
 
+UNWRAPPED = 100_000
+_ENDS = re.compile(r" +$", re.MULTILINE)
+
+
 class OutputConsole(Console):
-    """Standard output, as wide as the terminal, or as `width` elsewhere."""
+    """Standard output, as wide as the terminal; unwrapped elsewhere; `width`: of a text that `file` collects."""
 
     def __init__(self, width: int, **options: Any) -> None:
         # A label between colons is no emoji.
         super().__init__(highlight=False, emoji=False, **options)
-        if not self.is_terminal:
-            self.width = width
+        if not self.is_terminal:  # what a pipe or a file gets is not wrapped: programs read it by lines
+            self.width = width if "file" in options else UNWRAPPED
 
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
         """Escape control characters of labels, attributes and words, once all columns have their width."""
         shown = (one if one.control else Segment(visible(one.text), one.style) for one in buffer)
-        return super()._render_buffer(shown)
+        text = super()._render_buffer(shown)
+        return text if self.is_terminal else _ENDS.sub("", text)
 
     def on_broken_pipe(self) -> None:
         """Rich would end the program with exit code 1; to have read enough is no error."""

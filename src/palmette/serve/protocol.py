@@ -15,83 +15,86 @@ from palmette.serve.limits import Limits
 MOST_HEAD = 1 << 16  # bytes
 
 
-def limited_protocol(limits: Limits, in_flight: InFlight) -> type[HttpToolsProtocol]:
-    """The protocol with these limits; `in_flight` gets to know the tasks of its server."""
+class LimitedProtocol(HttpToolsProtocol):
+    """HTTP 1.1; slow and endless heads of requests are refused."""
 
-    per_client: Counter[str] = Counter()  # connections by address
+    limits: Limits
+    in_flight: InFlight
+    per_client: Counter[str]  # connections by address
 
-    class LimitedProtocol(HttpToolsProtocol):
-        """HTTP 1.1; slow and endless heads of requests are refused."""
+    in_head = False
+    head_bytes = 0
+    late: asyncio.TimerHandle | None = None
+    address = ""
 
-        in_head = False
-        head_bytes = 0
-        late: asyncio.TimerHandle | None = None
-        address = ""
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.address = self.client[0] if self.client else ""
+        self.per_client[self.address] += 1
+        self.in_flight.tasks = self.tasks
+        if len(self.connections) > self.limits.connections:
+            self._refuse(b"429 Too Many Requests", "too many connections: come again later")
+            return
+        if self.per_client[self.address] > self.limits.client_connections:
+            self._refuse(b"429 Too Many Requests", "too many connections from one address: come again later")
+            return
+        self._wait()
 
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self.address = self.client[0] if self.client else ""
-            per_client[self.address] += 1
-            in_flight.tasks = self.tasks
-            if len(self.connections) > limits.connections:
-                self._refuse(b"429 Too Many Requests", "too many connections: come again later")
-                return
-            if per_client[self.address] > limits.client_connections:
-                self._refuse(b"429 Too Many Requests", "too many connections from one address: come again later")
-                return
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        self.per_client[self.address] -= 1
+        if not self.per_client[self.address]:
+            del self.per_client[self.address]
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        if self.in_head:
+            self.head_bytes += len(data)
+        super().data_received(data)
+        if not self.in_head:
+            return
+        self.head_bytes = self.head_bytes or len(data)
+        if self.head_bytes > MOST_HEAD:
+            self._refuse(b"431 Request Header Fields Too Large", f"the head has more than {MOST_HEAD:,} bytes")
+        elif self.late is None:
             self._wait()
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_waiting()
-            per_client[self.address] -= 1
-            if not per_client[self.address]:
-                del per_client[self.address]
-            super().connection_lost(exc)
+    def on_message_begin(self) -> None:
+        self.in_head, self.head_bytes = True, 0
+        super().on_message_begin()
 
-        def data_received(self, data: bytes) -> None:
-            if self.transport.is_closing():
-                return
-            if self.in_head:
-                self.head_bytes += len(data)
-            super().data_received(data)
-            if not self.in_head:
-                return
-            self.head_bytes = self.head_bytes or len(data)
-            if self.head_bytes > MOST_HEAD:
-                self._refuse(b"431 Request Header Fields Too Large", f"the head has more than {MOST_HEAD:,} bytes")
-            elif self.late is None:
-                self._wait()
+    def on_headers_complete(self) -> None:
+        self.in_head = False
+        self._stop_waiting()
+        super().on_headers_complete()
 
-        def on_message_begin(self) -> None:
-            self.in_head, self.head_bytes = True, 0
-            super().on_message_begin()
+    def _wait(self) -> None:
+        self.late = self.loop.call_later(self.limits.seconds, self._too_late)
 
-        def on_headers_complete(self) -> None:
-            self.in_head = False
-            self._stop_waiting()
-            super().on_headers_complete()
-
-        def _wait(self) -> None:
-            self.late = self.loop.call_later(limits.seconds, self._too_late)
-
-        def _stop_waiting(self) -> None:
-            if self.late is not None:
-                self.late.cancel()
-                self.late = None
-
-        def _too_late(self) -> None:
+    def _stop_waiting(self) -> None:
+        if self.late is not None:
+            self.late.cancel()
             self.late = None
-            if self.in_head:
-                self._refuse(b"408 Request Timeout", f"the head was not complete within {limits.seconds:g} seconds")
-            else:
-                self.transport.close()
 
-        def _refuse(self, status: bytes, message: str) -> None:
-            body = b'{"error":"' + message.encode() + b'"}'
-            self.transport.write(
-                b"HTTP/1.1 " + status + b"\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: "
-                + str(len(body)).encode() + b"\r\n\r\n" + body
-            )  # fmt: skip
+    def _too_late(self) -> None:
+        self.late = None
+        if self.in_head:
+            self._refuse(b"408 Request Timeout", f"the head was not complete within {self.limits.seconds:g} seconds")
+        else:
             self.transport.close()
 
-    return LimitedProtocol
+    def _refuse(self, status: bytes, message: str) -> None:
+        body = b'{"error":"' + message.encode() + b'"}'
+        self.transport.write(
+            b"HTTP/1.1 " + status + b"\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: "
+            + str(len(body)).encode() + b"\r\n\r\n" + body
+        )  # fmt: skip
+        self.transport.close()
+
+
+def limited_protocol(limits: Limits, in_flight: InFlight) -> type[HttpToolsProtocol]:
+    """The protocol with these limits; `in_flight` gets to know the tasks of its server."""
+    own = {"limits": limits, "in_flight": in_flight, "per_client": Counter()}
+    return type("OwnProtocol", (LimitedProtocol,), own)

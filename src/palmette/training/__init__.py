@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from palmette.training.chain.objective import ChainObjective
     from palmette.training.chain.request import TrainRequest
     from palmette.training.cluster import WorkerProgress
+    from palmette.training.clusters import learn_clusters
     from palmette.training.interrupt import Interrupt, interruptible, stop_on_sigterm
     from palmette.training.lbfgs import minimise
     from palmette.training.result import EpochLog, TrainResult

@@ -23,7 +23,7 @@ from palmette.errors import UsageError, either
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.declare import Option, OptionError, Value
 from palmette.options.learners import MOST_LABELS, MOST_LABELS_IN_PAIRS, PASSES_OF_MIRA, Learner
-from palmette.options.spelling import assemble, flat_name, flat_options, named, variant_options
+from palmette.options.spelling import assemble, flat_name, flat_options, full_names, named, variant_options
 
 # What a search sets itself, and why it cannot be tried
 OWN = {
@@ -85,6 +85,8 @@ class Space:
 
     def __init__(self, tries: Mapping[str, Any], base: TaggerOptions) -> None:
         fixed = fixed_names(base)
+        full = full_names(TaggerOptions)
+        tries = {full.get(name, name): values for name, values in tries.items()}
         for name in tries:
             _check_free(name, fixed)
         self.base = base._values()
@@ -344,7 +346,7 @@ def default_space(corpus: Corpus, base: TaggerOptions) -> dict[str, Any]:
     found |= {
         "order": [2, 1] if n_labels <= MOST_LABELS_IN_PAIRS else [1, 2] if n_labels <= MOST_TRIPLES else [1, 0],
         "min_count": [1, 2, 3] if corpus.n_tokens < LARGE else [1, 2, 3, 5],
-        "nbest": [5, 3, 10],
+        "learner_nbest": [5, 3, 10],
         "aggressiveness": [0.1, 0.03, 0.3],
         "optimiser": ["adagrad"],  # after a third of its passes it is as far as others; L-BFGS is not
         "l2": [0.3, 0.1, 1.0, 3.0],

@@ -15,6 +15,7 @@ import numpy as np
 
 from palmette.data.corpus import Column, Corpus, Lines, bytes_of, offsets_from_lines
 from palmette.data.formats.columns_light import FILLER, RaggedRows, usual_width
+from palmette.data.formats.doubts import MOST, text_hint, warn_of_content
 from palmette.data.formats.jsonl import write_objects
 from palmette.data.formats.labelling import Labelling, RowTexts, token_records
 from palmette.data.formats.registry import Format, Output
@@ -78,6 +79,9 @@ class ColumnParser:
 
     def __call__(self, data: bytes, first_line: int) -> Corpus:
         corpus = parse_columns(data, self.layout, self.source, first_line, self.ragged)
+        if not self.layout.n_columns and corpus.n_tokens and corpus.lines is not None:
+            lines = corpus.lines
+            warn_of_content(_first_rows(lines), self.source, lines.first_line + int(lines.tokens[0]))
         if corpus.n_tokens and corpus.lines is not None:
             separator = _name_of(corpus.lines.between)
             self.layout = self.layout._replace(n_columns=corpus.lines.n_columns, separator=separator)
@@ -124,7 +128,7 @@ def parse_columns(
         # Only a column other than the last one is certain to be the label's; see Layout.
         label = None if label == -1 or not -lines.n_columns <= label < lines.n_columns else label
     try:
-        cells = read_cells(lines, lines.tokens, source, _hint())
+        cells = read_cells(lines, lines.tokens, source, _hint() + text_hint(_first_rows(lines)))
     except DataError:
         if ragged is None:
             raise
@@ -132,6 +136,15 @@ def parse_columns(
         given = layout._replace(n_columns=n_columns, separator=_name_of(lines.between))
         return parse_columns(even, given, source, first_line)
     return make_corpus(lines, cells, layout._replace(label=label), source)
+
+
+def _first_rows(lines: Lines) -> list[list[str]]:
+    """The cells of the first lines of tokens."""
+    found = []
+    for k in lines.tokens[:MOST].tolist():
+        line = lines.data[lines.start[k] : lines.end[k]].tobytes()
+        found.append([cell.decode(errors="replace") for cell in _cells(line, lines.between)])
+    return found
 
 
 def _evened(lines: Lines, layout: ColumnLayout, ragged: RaggedRows) -> tuple[bytes, int]:

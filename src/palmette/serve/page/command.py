@@ -58,7 +58,7 @@ class Page(HelperOptions, OutputOptions, Command):
         check_output(self.output)
         names = [_short(name) for name in names_of(self.models)]
         names = names if len(set(names)) == len(names) else names_of(self.models)
-        helpers, meter = self.helpers(self.quiet), Meter(self.quiet)
+        helpers, meter = self.helpers(), Meter(self.quiet)
         loaded = {name: _loaded(file) for name, file in zip(names, self.models, strict=True)}
         data = {} if self.data is None else {name: self._read(self.data, model) for name, model in loaded.items()}
         shown = beside({name: PageModel(model, name, helpers) for name, model in loaded.items()})

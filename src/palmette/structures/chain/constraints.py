@@ -109,7 +109,7 @@ def _outcome(found: Violations, done: int) -> str:
 
 def rewriting(scheme: str) -> str:
     """How to have ill-formed chunks rewritten."""
-    how = either("convert_labels", f"`palmette convert FILE -o OUT --to {scheme.lower()}`")
+    how = either("convert_labels", f"`palmette convert FILE -o OUT --to-scheme {scheme.lower()}`")
     return f"{how} rewrites ill-formed chunks"
 
 

@@ -216,7 +216,7 @@ class ChainModel(Searching):
         if how not in DECODINGS:
             raise OptionError("decode", f"there is no {how!r}; choose one of {', '.join(DECODINGS)}")
         if type(cap) is not int or not 1 <= cap <= MOST_CAP:
-            raise OptionError("cap", f"{cap!r} is not a number of paths between 1 and {MOST_CAP:,}")
+            raise OptionError("cap", f"{cap!r} is not a number of paths between 1 and {MOST_CAP:,}", "exact-cap")
         if how == "viterbi" or not corpus.n_tokens:
             return Decoded(*self.tag(corpus, bias, known), None)
         check_memory(corpus.offset, self.shape, self.encoder)

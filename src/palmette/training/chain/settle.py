@@ -160,7 +160,8 @@ def with_learner(settings: ChainSettings, survey: Survey, n_labels: int) -> Chai
         return settings.replace(learner=old.settings.chosen_learner.without_limit())
     chosen = settings.with_learner_for(n_labels, survey.valued)
     learner = chosen.chosen_learner
-    options = "".join(f" --{name} {value}" for name, value in learner.changed().items())
+    flags = type(learner).__options__
+    options = "".join(f" --{flags[name].flag_name} {value}" for name, value in learner.changed().items())
     logger.info(f"no learner was chosen: using `{either(repr(learner), f'--learner {learner.kind}{options}')}`")
     return chosen
 
