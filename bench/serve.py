@@ -73,7 +73,7 @@ def _cpu(work: Callable[[], Any]) -> float:
 
 
 def bench_serve(data: Path, times: int) -> None:
-    """Microseconds a sentence and tokens a second; seconds of training."""
+    """Microseconds a sentence and tokens per second; seconds of training."""
     train, test = (rival.read(data / "conll2000" / f"{part}.txt") for part in ("train", "test"))
     with tempfile.TemporaryDirectory() as name:
         fit, mine, theirs = _fits(train, Path(name), min(times, 3))
@@ -212,7 +212,7 @@ def table(found: dict[str, Any]) -> list[str]:
         lines.append(f"| {WORDS[name]} | {' | '.join(cells)} |")
     lines += [
         "",
-        f"| {found['sentences']['test']:,} sentences in one list, tokens a second | `predict` | python-crfsuite | |",
+        f"| {found['sentences']['test']:,} sentences in one list, tokens per second | `predict` | python-crfsuite | |",
         "|---|--:|--:|--:|",
     ]
     for name, own in found["batch"].items():

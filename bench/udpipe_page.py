@@ -13,7 +13,7 @@ QUOTED = ("Sentences", "UPOS", "UFeats", "Lemmas", "LAS")  # in the sentence
 GIVEN = ("Tokens", "Sentences")  # known if tokens are
 OURS, RIVAL, PUBLISHED = "palmette", "UDPipe 1", "published"
 ENGLISH, TRAINED = "English-EWT", ("Turkish-IMST", "Vietnamese-VTB")
-AUTHORS = {"parser": 30, "tokenizer": 100}  # passes that the authors of UDPipe trained
+AUTHORS = {"parser": 30, "tokenizer": 100}  # epochs of the authors of UDPipe
 Side = dict[str, Any]
 
 
@@ -23,32 +23,30 @@ def page(result: dict[str, Any]) -> str:
     both = {title: result[title] for title in TRAINED}
     return "\n".join([
         _head("UD English-EWT, test, F1"),
-        *_rows("", english, PUBLISHED, "UDPipe 1.2, as others measured it"),
+        *_rows("", english, PUBLISHED, "UDPipe 1.2, published"),
         "",
-        "The figures of UDPipe are those of its model of UD 2.5, which others published; ours are those of",
+        "The figures of UDPipe 1.2 are the published ones of its UD 2.5 model. Palmette's are those of",
         "`python -m bench udpipe-ewt`, which trains with the defaults. " + _costs(english[OURS]),
         "",
-        f"Turkish and Vietnamese beside UDPipe 1 (`ufal.udpipe` {result['udpipe']}), which `python -m bench udpipe`",
-        "trains on the same treebanks with its authors' settings, on test data:",
+        f"Turkish and Vietnamese, compared with UDPipe 1 (`ufal.udpipe` {result['udpipe']}) trained on the same",
+        "treebanks with its authors' settings by `python -m bench udpipe`, on test data. " + _bounds(both),
         "",
         _head("F1"),
         *(row for title, found in both.items() for row in _rows(f"**UD {title}**, ", found, RIVAL, RIVAL)),
         "",
         *_cost_table(both),
-        "",
-        _bounds(both),
     ])  # fmt: skip
 
 
 def sentence(result: dict[str, Any]) -> str:
-    """What docs/benchmarks.md says of English."""
+    """The sentence on English in docs/benchmarks.md."""
     mine, theirs = (result[ENGLISH][side]["raw"] for side in (OURS, PUBLISHED))
     named = [f"{COLUMNS[metric]} {mine[metric]:.1f}" for metric in QUOTED]
     other = [f"{theirs[metric]:.1f}" for metric in QUOTED]
     return (
         "A pipeline of UD English-EWT, from raw text to trees (test data, `palmette pipeline eval`):\n"
         f"{', '.join(named)}, where UDPipe 1.2 has {', '.join(other)}\n"
-        "as others measured it ([all figures](pipeline.md#scores))."
+        "in published figures ([all figures](pipeline.md#scores))."
     )
 
 
@@ -78,7 +76,7 @@ def _costs(mine: Side) -> str:
         f"Training took {mine['seconds']:.0f} s\nwith two threads, {mine['cpu']:.0f} s of CPU, and "
         f"{mine['megabytes'] / 1000:.1f} GB; the file has {mine['model_megabytes']:.0f} MB. "
         "One core goes from text to\n"
-        f"trees at {_round(speed['raw'])} words a second with the parser's beam of 8, and at "
+        f"trees at {_round(speed['raw'])} words per second with the parser's beam of 8, and at "
         f"{_round(speed['raw, greedy'])} greedily (CPU time)."
     )
 
@@ -95,9 +93,9 @@ COSTS: dict[str, Callable[[Side], str]] = {
     "training, seconds of CPU": lambda side: f"{side['cpu']:,.0f}",
     "training, peak memory": lambda side: f"{side['megabytes']:,.0f} MB",
     "model": lambda side: f"{side['model_megabytes']:.1f} MB",
-    "words a second, raw text": _speed("raw"),
-    "words a second, gold tokens": _speed("gold tokens"),
-    "words a second, raw text, greedy parser": _speed("raw, greedy"),
+    "words per second, raw text": _speed("raw"),
+    "words per second, gold tokens": _speed("gold tokens"),
+    "words per second, raw text, greedy parser": _speed("raw, greedy"),
 }
 
 
@@ -118,11 +116,11 @@ def _known(shown: Callable[[Side], str], side: Side) -> str:
 
 
 def _bounds(both: dict[str, dict[str, Side]]) -> str:
-    """How long UDPipe learnt."""
+    """For how many epochs UDPipe was trained."""
     shorter = []
     for title, found in both.items():
         parts = found.get(RIVAL, {}).get("parts", {})
         lengths = [f"{part} {parts[part]['passes']}" if part in parts else f"no {part}" for part in AUTHORS]
         shorter.append(f"{title.partition('-')[0]} {', '.join(lengths)}")
     whole = ", ".join(f"{part} {passes}" for part, passes in AUTHORS.items())
-    return f"UDPipe learnt for fewer passes here than its authors let it learn ({whole}):\n{'; '.join(shorter)}."
+    return f"We trained UDPipe for\nfewer epochs than its authors ({whole}): {'; '.join(shorter)}."

@@ -10,11 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from palmette import Tagger
+from palmette import Parser, Pipeline, Tagger
+from palmette.cli import main
+from palmette.datasets import load_trees
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features import Clusters, Resources, read_clusters
 from palmette.features.raw_words import RawCounts, count_words
 from palmette.kernels.learning.clusters import CONTEXTS, exchange, merge_classes, merge_losses
+from palmette.parsing.model import encode
+from palmette.reports.inspection import inspect_tagger
+from palmette.structures.chain.explain import attribute_words
 from palmette.training import learn_clusters
 from palmette.training.clusters import Exchange, n_log_n, tree_paths
 from tests.naive_clusters import END, RARE, merge_loss, objective, objectives, streamed
@@ -230,3 +235,87 @@ def test_a_word_that_training_does_not_have_is_known_by_its_class() -> None:
 def test_errors_say_what_to_do(tmp_path: Path, options: dict[str, int], message: str) -> None:
     with pytest.raises((DataError, UsageError), match=message):
         learn_clusters(write(tmp_path / "text.txt", text(60)), **options)
+
+
+# --- parsers and pipelines ------------------------------------------------------------------------------------
+
+
+def test_a_parser_reads_clusters(tmp_path: Path) -> None:
+    """Templates of clusters alone cannot tell words of one cluster apart, and other words have none."""
+    bank = load_trees()
+    of = {form: "01101" if form < "m" else "0111" for form in sorted(set(bank.forms.types))[::2]}
+    templates = tmp_path / "templates.txt"
+    templates.write_text("s0.c4 s1.c\nq0.c4\n", encoding="utf-8")
+    parser = Parser(features=str(templates), clusters={"c": Clusters("", of, paths=True)}, passes=1).fit(bank)
+    cells = encode(bank, parser.model_.templates, [], "nfc", gold=False).cells
+    labels = [of.get(form, of.get(form.lower(), "_")) for form in bank.forms.cells()]
+    for row, size in zip(cells, (4, None), strict=True):
+        number = {label[:size]: value for label, value in zip(labels, row.tolist(), strict=True)}
+        assert row.tolist() == [number[label[:size]] for label in labels]
+        assert len(set(number.values())) == len(number)
+    parser.save(tmp_path / "p.palm")
+    again = Parser.load(tmp_path / "p.palm")
+    assert again.model_.templates.clusters.classes == of
+    sentences = [[("the",), ("rain",)], [("roses",)]]
+    assert again.predict(sentences) == parser.predict(sentences)
+
+
+def test_named_sets_of_parsers_get_templates_of_clusters(tmp_path: Path) -> None:
+    bank, of = load_trees(), Clusters("c", {"the": "0110"}, paths=True)
+    parser = Parser("basic", clusters={"c": of}, passes=1).fit(bank)
+    assert "s0.c4 s1.c4" in parser.model_.templates.text
+    assert len(Parser("basic", passes=1).fit(bank).model_.templates.lists) < len(parser.model_.templates.lists)
+    with pytest.raises(UsageError, match="a parser reads one: a, b are given"):
+        Parser("basic", clusters={"a": of, "b": of}).fit(bank)
+    (tmp_path / "t.txt").write_text("s0.c\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="read clusters, and none are given"):
+        Parser(str(tmp_path / "t.txt")).fit(bank)
+
+
+def test_a_pipeline_reads_clusters(tmp_path: Path) -> None:
+    bank = load_trees()
+    raw = tmp_path / "raw.txt"
+    raw.write_text((" ".join(bank.forms.cells()) + "\n") * 3, encoding="utf-8")
+    pipeline = Pipeline(components=("tag", "parse"), raw=str(raw), passes=1, jackknife=False, full=True).fit(bank)
+    pipeline.save(tmp_path / "p.palm")
+    again = Pipeline.load(tmp_path / "p.palm")
+    held = again.model_.component("tag").upos_.encoder.resources.clusters["raw"]
+    assert held.classes == learn_clusters(raw).classes
+    assert again.model_.component("parse").parser.model_.templates.clusters.classes == held.classes
+    assert again.model_.meta.settings["raw"] is True
+
+
+# --- what people see ------------------------------------------------------------------------------------------
+
+
+def test_inspect_and_explain_show_words_of_clusters() -> None:
+    X = [[(word,) for word in line] for line in text(40, seed=2)]
+    y = [["name" if word in NAMES else "other" for (word,) in line] for line in X]
+    of = {word: label for words, label in ((NAMES, "00"), (VERBS, "01"), (PLACES, "1")) for word in words}
+    tagger = Tagger(features="pos", clusters={"c": Clusters("", of, paths=True)}, passes=2).fit(X, y)
+    found = inspect_tagger(tagger, 30)
+    assert found.about["cluster_examples"]["c"]["examples"] == {"00": NAMES[:5], "01": VERBS, "1": PLACES}
+    assert (
+        "c: 12 words in 3 classes, such as 00 Ann Bob Cleo Dan Eve; 01 saw met heard; 1 Rome" in found.facts["clusters"]
+    )
+    shown = attribute_words(tagger.model_)
+    assert shown("U:cluster:c[0]=00") == "cluster:c[0]=00 (as Ann Bob Cleo)"
+    assert shown("U:cluster:c:4[-1]=1") == "cluster:c:4[-1]=1 (as Rome Oslo Bonn)"
+    assert any("(as Ann Bob Cleo)" in row["name"] for row in found.about["top"]["name"])
+
+
+@pytest.mark.parametrize("how", [[], ["--json"], ["--quiet"]])
+def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], how: list[str]) -> None:
+    raw, out = str(write(tmp_path / "a.txt", text(100))), str(tmp_path / "c.tsv")
+    main(["cluster", raw, raw, "-o", out, "--classes", "4", "--threads", "1", *how])
+    said = capsys.readouterr()
+    assert len((tmp_path / "c.tsv").read_text(encoding="utf-8").splitlines()) == 14
+    assert ('"classes": 4' in said.out) == (how == ["--json"])
+    assert ("14 words in 4 classes" in said.err) == (how == [])
+    train = tmp_path / "train.txt"
+    rows = ("".join(f"{word} {'name' if word in NAMES else 'other'}\n" for word in line) for line in text(20))
+    train.write_text("\n".join(rows), encoding="utf-8")
+    words = ["train", str(train), "--raw", raw, raw, "-o", str(tmp_path / "m.palm"), "--passes", "1", "-q"]
+    main([*words, "--clusters", f"words={out}", "--force"])
+    clusters = Tagger.load(tmp_path / "m.palm").model_.encoder.resources.clusters
+    assert set(clusters) == {"words", "raw"}

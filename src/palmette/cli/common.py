@@ -51,6 +51,24 @@ def base_params(
     return parameters(owner, preset)
 
 
+def with_named_files(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters with dictionaries for the flags that give NAME=FILE."""
+    made = dict(params)
+    for name in ("lexicons", "clusters"):
+        if isinstance(made.get(name), list):
+            made[name] = _unique(made[name], name)
+    return made
+
+
+def _unique(given: list[tuple[str, str]], name: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key, path in given:
+        if key in found:
+            raise UsageError(f"--{name} {key}={path}: {key} is given twice")
+        found[key] = path
+    return found
+
+
 OF_FILES = ("format", "columns", "separator", "ragged", *TextSpec.__options__)
 """Options of the data that a typed sentence does not have."""
 

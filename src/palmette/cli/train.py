@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.change import MOST_LOSS, log_compact
-from palmette.cli.common import base_params, forbidden_pairs, format_spec
+from palmette.cli.common import base_params, forbidden_pairs, format_spec, with_named_files
 from palmette.cli.output import exit_if_interrupted
 from palmette.cli.training import TrainingCommand
 from palmette.data.formats.spec import FormatSpec
@@ -141,22 +141,10 @@ class Train(TrainingCommand):
 
 def file_params(params: dict[str, Any]) -> dict[str, Any]:
     """Parameters of a tagger, with those that flags give as files as Python has them."""
-    made = dict(params)
-    for name in ("lexicons", "clusters"):
-        if isinstance(made.get(name), list):
-            made[name] = _unique(made[name], name)
+    made = with_named_files(params)
     if isinstance(made.get("forbidden"), str):
         made["forbidden"] = forbidden_pairs(made["forbidden"])
     return made
-
-
-def _unique(given: list[tuple[str, str]], name: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for key, path in given:
-        if key in found:
-            raise UsageError(f"--{name} {key}={path}: {key} is given twice")
-        found[key] = path
-    return found
 
 
 def _display(tagger: Tagger, quiet: bool) -> Any:

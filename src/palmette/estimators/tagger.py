@@ -22,7 +22,7 @@ from palmette.data.labels.numbers import label_numbers
 from palmette.display import drawn_by
 from palmette.errors import UsageError
 from palmette.estimators.base import Estimator, FitOptions, PerSentence
-from palmette.features.resources import Resources, read_clusters, read_lexicon
+from palmette.features.resources import Resources, read_lexicon
 from palmette.lazy import loaded
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.learners import HiddenMarkov
@@ -175,9 +175,9 @@ class Tagger(TaggerOptions, Estimator):
         )  # fmt: skip
 
     def _resources(self, threads: int | None) -> Resources:
-        clusters = {name: read_clusters(own, name, unicode=self.unicode) for name, own in (self.clusters or {}).items()}
-        if self.raw:
-            clusters |= loaded("training.clusters:clusters_of_raw")(self.raw, clusters, self.unicode, threads)
+        clusters = {}
+        if self.clusters or self.raw:
+            clusters = loaded("training.clusters:clusters_of")(self.clusters, self.raw, self.unicode, threads)
         lexicons = {name: read_lexicon(own, name, unicode=self.unicode) for name, own in (self.lexicons or {}).items()}
         return Resources(lexicons, clusters)
 

@@ -197,7 +197,7 @@ def named_text(name: str, order: int = 1, n_columns: int = 2, resources: Resourc
     if n_columns >= 2:
         parts.append(chosen.pos_text)
     parts.append(chosen.text)
-    parts.append(_resource_text(resources or Resources()))
+    parts.append(resource_text(resources or Resources()))
     parts.append(_TRANSITIONS[order])
     return "".join(parts)
 
@@ -207,7 +207,7 @@ def named_set(name: str, order: int = 1, n_columns: int = 2, resources: Resource
     return parse(named_text(name, order, n_columns, resources), name, "crfpp")
 
 
-def _resource_text(resources: Resources) -> str:
+def resource_text(resources: Resources) -> str:
     """Templates for each lexicon and each kind of cluster at the token and its neighbours, and for pairs of them."""
     atoms = [f"lexicon:{name}" for name in sorted(resources.lexicons)]
     for name in sorted(resources.clusters):

@@ -1,27 +1,35 @@
 """Attributes in words: `U12:PRP` of a template `U12:%x[0,1]` is shown as `tag[0]=PRP`.
 
 A cell is shown as what it is, where it is, and its value: `word[-1]=the`, `suffix3[0]=ing`; an attribute of several
-cells has several of these, separated by commas. Templates of a file also keep their name: `tag[0]=PRP (U12)`.
+cells has several of these, separated by commas. Clusters have examples: `cluster:raw[0]=0110 (as Monday Friday)`.
+Templates of a file also keep their name: `tag[0]=PRP (U12)`.
 What no template explains, such as a ready-made attribute, is shown as it is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from palmette.features.resources import Clusters
 from palmette.features.templates import Macro, Template, TemplateSet
 
 WORD, TAG, CHARACTER = "word", "tag", "char"
 OBSERVED = "observed:"
+FEW = 3  # words of a cluster
 NO_CELL = "bias"  # a template that holds everywhere
 
 
 class AttributeWords:
     """The attributes of a template set in words. `columns`: what the columns are called; `own_names`: show the names
-    that the templates of a file have."""
+    that the templates of a file have; `clusters`: by name, for examples of their words."""
 
-    def __init__(self, templates: TemplateSet, columns: Sequence[str] = (), *, own_names: bool = True) -> None:
+    def __init__(
+        self, templates: TemplateSet, columns: Sequence[str] = (), *, own_names: bool = True,
+        clusters: Mapping[str, Clusters] | None = None,
+    ) -> None:  # fmt: skip
+        self.clusters = dict(clusters or {})
+        self._examples: dict[tuple[str, str], str] = {}
         first = CHARACTER if templates.name == "char" else WORD
         self.columns = tuple(columns) or (first, TAG)
         self.own_names = own_names
@@ -51,7 +59,19 @@ class AttributeWords:
         between = template.literals[1:-1]
         if any(text == "" or any(text in cell for cell in cells) for text in between):
             return "/".join(places) + "=" + "".join(_joined(cells, between))  # where a cell ends is not known
-        return ", ".join(f"{place}={cell}" for place, cell in zip(places, cells, strict=True))
+        rows = zip(places, template.macros, cells, strict=True)
+        return ", ".join(f"{place}={cell}{self._as(macro, cell)}" for place, macro, cell in rows)
+
+    def _as(self, macro: Macro, cell: str) -> str:
+        """Some words of a cluster; nothing for other cells."""
+        family, _, argument = macro.atom.rpartition(".")[2].partition(":")
+        name = argument.partition(":")[0]
+        if family != "cluster" or name not in self.clusters:
+            return ""
+        if (name, cell) not in self._examples:
+            self._examples[name, cell] = " ".join(self.clusters[name].examples(cell, FEW))
+        words = self._examples[name, cell]
+        return f" (as {words})" if words else ""
 
     def _place(self, macro: Macro) -> str:
         column = self.columns[macro.column] if macro.column < len(self.columns) else f"column{macro.column}"

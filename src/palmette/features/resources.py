@@ -21,6 +21,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -156,6 +157,11 @@ class Clusters(msgspec.Struct, frozen=True):
         for word, label in self.classes.items():
             found.setdefault(label, []).append(word)
         return found
+
+    def examples(self, label: str, n: int) -> list[str]:
+        """The first words of a class, or of all classes whose paths begin with it."""
+        within = str.startswith if self.paths else str.__eq__
+        return list(islice((word for word, own in self.classes.items() if within(own, label)), n))
 
     def in_form(self, unicode: str) -> Clusters:
         """The clusters with words in that form. If two of them become equal, the one that was in that form keeps its

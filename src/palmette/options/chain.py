@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, cast
 
 from palmette.errors import counted
+from palmette.options.clusters import CLUSTERS, RAW, named_file
 from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import (
     BEAM,
@@ -167,14 +168,6 @@ TAGGER_LEARNERS: dict[str, type[Learner]] = {Auto.kind: Auto, **learners_of(CHAI
 NAMED_FEATURES = ("pos", "chunk", "ner", "char", "ngrams")
 
 
-def named_file(text: str) -> tuple[str, str]:
-    """NAME=FILE."""
-    name, equals, path = text.partition("=")
-    if not (name and equals and path):
-        raise OptionError("lexicons, clusters", f"{text!r}: write NAME=FILE")
-    return name, path
-
-
 class ChainOptions(TrainingOptions):
     """Options that a chain model is trained with and remembers."""
 
@@ -277,15 +270,8 @@ class TaggerOptions(ChainOptions):
         default=None, repeat=True, parse=named_file, metavar="NAME=FILE", group="features", path="input",
         help="Word lists for the atoms lexicon:NAME.",
     )  # fmt: skip
-    clusters: dict | None = option(
-        default=None, repeat=True, parse=named_file, metavar="NAME=FILE", group="features", path="input",
-        help="Word clusters for the atoms cluster:NAME, as `palmette cluster` and others write them.",
-    )  # fmt: skip
-    raw: Any = option(
-        default=None, repeat=True, several=True, metavar="FILE...", group="features", path="input",
-        help="Raw text, one sentence or paragraph per line: word clusters are learnt from it first, for the atoms "
-        "cluster:raw. Takes all files up to the next flag; `palmette cluster` learns them once for several trainings.",
-    )  # fmt: skip
+    clusters: dict | None = CLUSTERS
+    raw: Any = RAW
     forbidden: Any = option(
         default=(), group="model", metavar="FILE", path="input",
         help="Label pairs that never follow each other, one pair per line; <s> and </s> are the ends of a sentence.",

@@ -1,10 +1,33 @@
-"""Options of clusters that are learnt from raw text."""
+"""Options about raw text: word clusters that models read, and how they are learnt."""
 
 from __future__ import annotations
 
-from palmette.options.declare import Options, option
+from typing import Any
+
+from palmette.options.declare import OptionError, Options, option
 
 CLASSES, WORDS_PER_CLASS = 1000, 8
+
+
+def named_file(text: str) -> tuple[str, str]:
+    """NAME=FILE."""
+    name, equals, path = text.partition("=")
+    if not (name and equals and path):
+        raise OptionError("lexicons, clusters", f"{text!r}: write NAME=FILE")
+    return name, path
+
+
+# Declared once for taggers, parsers and pipelines; the names are those of their parameters.
+CLUSTERS: Any = option(
+    default=None, repeat=True, parse=named_file, metavar="NAME=FILE", group="features", path="input",
+    help="Word clusters for the atoms cluster:NAME (of parsers: c), as `palmette cluster` and others write them; they "
+    "are stored in the model.",
+)  # fmt: skip
+RAW: Any = option(
+    default=None, repeat=True, several=True, metavar="FILE...", group="features", path="input",
+    help="Raw text, one sentence or paragraph per line: word clusters called raw are learnt from it first. Takes all "
+    "files up to the next flag; `palmette cluster` learns them once for several trainings.",
+)  # fmt: skip
 
 
 class ClusterOptions(Options):

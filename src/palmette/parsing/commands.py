@@ -21,6 +21,7 @@ from palmette.cli.common import (
     load_tagger,
     names_of,
     text_spec,
+    with_named_files,
 )
 from palmette.cli.compare import Comparing, systems_and_gold
 from palmette.cli.output import Meter, exit_if_interrupted, print_json, report_rate, report_source
@@ -165,7 +166,7 @@ class TrainParser(TrainingCommand):
 
     examples = ("parser train train.conllu -o parser.palm --dev dev.conllu",)
     owners = (ParserOptions, TextSpec)
-    fixed = ("features",)
+    fixed = ("features", "clusters", "raw")
     kept = "templates and fields"
     common = (
         "output", "dev", "learner", "beam", "update", "passes", "patience", "with", "jackknife", "features",
@@ -220,7 +221,7 @@ class TrainParser(TrainingCommand):
         begun = self.begin()
         old = Parser.load(self.resume) if self.resume else None
         before = base_params(ParserOptions, self.preset, PARSER_PRESETS, old, self.silent)
-        parser = Parser(**self.params(ParserOptions, before))
+        parser = Parser(**with_named_files(self.params(ParserOptions, before)))
         settings = parser._settings()
         spec = text_spec(self)
         treebank = read_treebank(self.data, skip_bad=self.skip_bad, spec=spec)

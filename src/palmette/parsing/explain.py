@@ -41,7 +41,7 @@ from palmette.parsing.kernels.small import bucket_of, copy_small, find_small
 from palmette.parsing.kernels.state import add_start, feature_keys, same_arc
 from palmette.parsing.kernels.weights import find_key, list_length, list_start
 from palmette.parsing.model import ParserModel
-from palmette.parsing.templates import FIELDS, chosen_features
+from palmette.parsing.templates import FIELDS, chosen_features, cluster_cells
 
 _READ = {
     RELATION: "rel", LEFT_VALENCY: "vl", RIGHT_VALENCY: "vr", LEFT_SET: "sl", RIGHT_SET: "sr", DISTANCE: "distance",
@@ -134,6 +134,9 @@ class ActionExplainer:
         """The cells that the letter of a template reads."""
         if name in FIELDS:
             return self.bank.column(FIELDS[name]).cells()
+        if name[0] == "c":
+            assert self.model.templates.clusters is not None
+            return cluster_cells(self.bank.forms.cells(), name, self.model.templates.clusters)
         upos, xpos, feats = (self.bank.column(field).cells() for field in ("upos", "xpos", "feats"))
         if name == "t":
             return [u if x == NOTHING else x for u, x in zip(upos, xpos, strict=True)]

@@ -11,18 +11,28 @@ from palmette.evaluation.record import Inspection
 from palmette.parsing.kernels.forms import LEFT, RIGHT
 from palmette.parsing.parser import Parser
 from palmette.parsing.projective import LIFTED
-from palmette.reports.tables import OutputConsole, described, not_zero, print_facts, training_fact
+from palmette.reports.tables import (
+    OutputConsole,
+    cluster_examples,
+    cluster_fact,
+    described,
+    not_zero,
+    print_facts,
+    training_fact,
+)
 
 
 def inspect_parser(parser: Parser, top: int = 0, labels: int | None = None) -> Inspection:
     """What `palmette inspect` tells of a parser."""
     model = parser.model_
     features, weights = model.counts()
+    clusters = model.templates.clusters
     about = {
         "task": "parse",
         "templates": {"name": model.templates.name, "number": len(model.templates.lists)},
         "template_lines": [line for line in model.templates.text.splitlines() if line.strip()],
         "reads": list(model.templates.columns),
+        "clusters": {} if clusters is None else cluster_examples({clusters.name: clusters}),
         "relations": parser.relations_,
         "root": model.root,
         "roots": model.roots,
@@ -52,6 +62,7 @@ def _facts(about: dict[str, Any]) -> dict[str, str]:
         "search": described(settings["search"]) + (", merging" if settings["merge"] else ""),
         "learner": f"{described(settings['learner'])}, estimator {settings['estimator']}",
         "templates": f"{named['number']} ({named['name']}), which read {' '.join(about['reads'])}",
+        "clusters": cluster_fact(about["clusters"]),
         "tags": ", ".join(f"{field}: {how}" for field, how in about["tags"].items()) or "those of the file",
         "ignored": ", ".join(about["ignored"]) or "nothing",
         "relations": f"{len(names)}: {', '.join(names)}{lifted}; {counted(about['actions'], 'action')}{hidden}",

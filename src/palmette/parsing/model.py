@@ -216,7 +216,7 @@ def encode(treebank: Treebank, templates: Templates, relations: Sequence[str], u
         number = {name: k for k, name in enumerate(relations)}
         numbers = np.array([number.get(name, -1) for name in treebank.relations.types], np.int32)
         head, relation = treebank.heads - np.int32(1), numbers[treebank.relations.ids]
-    return Words(treebank.offset, read_cells(treebank, templates.columns, unicode), head, relation)
+    return Words(treebank.offset, read_cells(treebank, templates, unicode), head, relation)
 
 
 def longest(words: Words, first: int = 0, last: int | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from palmette.options.clusters import CLUSTERS, RAW
 from palmette.options.declare import OptionError, option
 from palmette.options.learners import PARSER_LEARNERS, Learner
 from palmette.options.search import CONTINUING, LIST_UPDATES, Beam, Search
@@ -71,6 +72,8 @@ class ParserOptions(TreeOptions):
         path="input",
         help="Templates that fit the treebank (auto), a named set of them, or a file; see docs/parsing.md.",
     )  # fmt: skip
+    clusters: dict | None = CLUSTERS
+    raw: Any = RAW
 
 
 class TreeSettings(TreeOptions, TrainingSettings):

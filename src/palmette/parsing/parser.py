@@ -33,6 +33,7 @@ from palmette.parsing.options import ParserOptions, TreeSettings
 from palmette.parsing.serialise import load_parser
 from palmette.parsing.templates import Templates, choose_templates
 from palmette.parsing.training import check_trained_on, finished, fit_parser, parsed
+from palmette.training.clusters import clusters_of
 from palmette.training.result import report_end, reporter
 
 Tree = Sequence[tuple[int, str]]  # (head, relation) per word; heads count from 1, 0 is the root
@@ -86,19 +87,34 @@ class Parser(ParserOptions, Estimator):
         held_out = None if dev is None else _labelled(*dev) if isinstance(dev, tuple) else _treebank(dev)
         treebank = _labelled(sentences, trees)
         self.model_, self.outcome_ = fit_parser(
-            treebank, held_out, self._templates(treebank, held_out, resume), settings, about=about, **asked
+            treebank,
+            held_out,
+            self._templates(treebank, held_out, resume, options.get("threads")),
+            settings,
+            about=about,
+            **asked,
         )
         report_end(self.outcome_, verbose)
         return self
 
-    def _templates(self, treebank: Treebank, dev: Treebank | None, resume: ParserModel | None) -> Templates:
+    def _templates(
+        self, treebank: Treebank, dev: Treebank | None, resume: ParserModel | None, threads: int | None
+    ) -> Templates:
         """Those of the model that is trained further, or as the parameter `features` says."""
         if resume is not None:
             return resume.templates
-        if self.features != AUTO:
-            return choose_templates(self.features)
-        check_trained_on(treebank)
-        return fitted_templates(treebank, dev)
+        if self.features == AUTO:
+            check_trained_on(treebank)
+            found = fitted_templates(treebank, dev)
+        else:
+            found = choose_templates(self.features)
+        clusters = clusters_of(self.clusters, self.raw, self.unicode, threads)
+        if len(clusters) > 1:
+            raise OptionError("clusters", f"a parser reads one: {', '.join(clusters)} are given")
+        for own in clusters.values():
+            found = found.with_clusters(own)
+        found.check_clusters()
+        return found
 
     def partial_fit(self, sentences: Sentences, trees: Iterable[Tree] | None = None) -> Parser:
         """Continue training with more data, which may bring new relations."""

@@ -7,7 +7,7 @@ work on arrays and metadata alone, which a pipeline's file holds among others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from palmette.data.array_specs import Arrays, ArraySpec, CheckedArrays
 from palmette.data.files import FilePath, shown
 from palmette.data.treebank import FIELDS
 from palmette.errors import DataError, ModelError, UsageError
+from palmette.features.resources import Clusters
 from palmette.parsing.kernels.forms import LEFT, RIGHT, ROOT, Small, action_bytes
 from palmette.parsing.kernels.small import small_sizes
 from palmette.parsing.kernels.weights import MOST_ACTIONS, lists_of
@@ -57,6 +58,7 @@ class ParserMeta(AboutParser, kw_only=True, frozen=True):
     actions: list[tuple[int, str]]  # a move and a relation; the shift first
     root: str  # the relation of the root, if no action has the move of one
     settings: dict[str, Any] = {}
+    clusters: Clusters | UnsetType = UNSET  # what templates read
 
 
 STORE = ModelStore(TASK, ParserMeta, AboutParser, TreeSettings)
@@ -188,11 +190,13 @@ def parser_parts(model: ParserModel) -> tuple[dict[str, np.ndarray], dict[str, A
     parts = {"table": model.weights.table, "entry": model.weights.entry}
     if model.is_compact:
         parts = {"small.start": small.start, "small.lists": small.lists, "small.step": small.step}
-    own = {
+    own: dict[str, Any] = {
         "templates": {"name": model.templates.name, "text": model.templates.text},
         "actions": [list(action) for action in model.actions],
         "root": model.root,
     }
+    if model.templates.clusters is not None:
+        own["clusters"] = model.templates.clusters.to_dict()
     specs = partial(parser_specs, settings=model.settings)
     return STORE.pack(model, own, parts, specs, {"actions": model.n_actions})
 
@@ -212,7 +216,7 @@ def parser_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> Parser
     model_file.check_text([stored.root], "the relation of the root", file)
     if not isinstance(stored.ignored, UnsetType) and not set(stored.ignored) <= set(FIELDS[1:]):
         raise ModelError("damaged model: it ignores fields that a treebank does not have", file=file)
-    templates = _unpack_templates(stored.templates, file)
+    templates = _unpack_templates(stored.templates, stored.clusters, file)
     actions = n_actions(stored.actions, settings)
     found = array_specs.unpack(arrays, parser_specs(arrays, settings), {"actions": actions}, file)
     if "small.lists" in found:
@@ -237,8 +241,11 @@ def _check_actions(actions: list[Action], settings: TreeSettings, file: str) -> 
         raise ModelError(f"damaged model: {count} actions; at most {MOST_ACTIONS}", file=file)
 
 
-def _unpack_templates(stored: StoredParserTemplates, file: str) -> Templates:
+def _unpack_templates(stored: StoredParserTemplates, clusters: Clusters | UnsetType, file: str) -> Templates:
     try:
-        return compile_templates(stored.text, stored.name)
+        found = compile_templates(stored.text, stored.name)
+        found = found if isinstance(clusters, UnsetType) else replace(found, clusters=clusters)
+        found.check_clusters()
+        return found
     except (DataError, UsageError) as error:
         raise ModelError(f"damaged model: its templates cannot be read ({error})", file=file) from None

@@ -7,16 +7,16 @@
 An atom is a node and what is read of it. Nodes: s0, s1, s2 (stack), q0 ... q3 (the words to come), and the outermost
 children of a stack node: s0.l, s0.r, and the ones next to them, s0.l2, s0.r2. What is read: w form, m lemma, u UPOS,
 x XPOS, t tag (XPOS, or UPOS if there is none), f all morphological features, f:Case one of them, f:Case+Number several
-as one; of a child also `rel`, its relation, and `v`, the hidden variant of its arc; of a stack node vl and vr (how many
-dependants it has on a side) and sl and sr (the set of their relations). Letters may stand together: s0.wt is s0.w s0.t.
-`distance` is that between s0 and s1.
+as one, c the cluster of the form, c4 the first 4 characters of its path; of a child also `rel`, its relation, and `v`,
+the hidden variant of its arc; of a stack node vl and vr (how many dependants it has on a side) and sl and sr (the set
+of their relations). Letters may stand together: s0.wt is s0.w s0.t. `distance` is that between s0 and s1.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from palmette.data.files import FilePath, shown
 from palmette.data.text import CONVERT, check_utf8, read_text
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.errors import PalmetteError, UsageError
+from palmette.features.resources import Clusters
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.options.declare import OptionError
 from palmette.parsing.kernels.forms import (
@@ -179,11 +180,39 @@ s0.t s1.t s0.l.rel s0.l.v
 s0.t s1.t s1.r.rel s1.r.v
 """
 
+# Clusters of the words, for parsers that have some (Koo et al. 2008): beside and in place of words and tags
+CLUSTERED = """
+s0.c
+s1.c
+q0.c
+s0.c4 s1.c4
+s0.c6 s1.c6
+s0.c10 s1.c10
+s0.c s1.c
+s0.c4 q0.c4
+s0.c6 q0.c6
+s0.c q0.c
+s0.w s1.c
+s0.c s1.w
+s0.t s1.c
+s0.c s1.t
+s0.c4 s1.c4 q0.c4
+s0.c6 s1.c6 q0.t
+s0.c6 distance
+s1.c6 distance
+s0.c6 s1.c6 distance
+s0.l.c6 s0.c6
+s0.r.c6 s0.c6
+s1.l.c6 s1.c6
+s1.r.c6 s1.c6
+"""
+
 SETS = {"basic": BASIC, "rich": BASIC + MORE, "latent": BASIC + MORE + VARIANTS}
 
 
 FIELDS = {"w": "form", "m": "lemma", "u": "upos", "x": "xpos", "f": "feats"}
 _LETTERS = frozenset("wmuxtf")
+_CLUSTER = re.compile(r"c(?:[1-9][0-9]{0,3})?")
 _CHILD = {"l": 0, "l2": 1, "r": 2, "r2": 3}
 _COUNTS = {"vl": LEFT_VALENCY, "vr": RIGHT_VALENCY, "sl": LEFT_SET, "sr": RIGHT_SET}
 _NODE = re.compile(r"(s[012]|q[0123])(?:\.(l2?|r2?))?(?=\.|$)")
@@ -202,6 +231,7 @@ class Templates:
     atoms: tuple[Atom, ...]  # those of the templates first
     lists: tuple[tuple[int, ...], ...]  # atoms of each template
     seeds: tuple[int, ...]  # a hash of each template's spelling
+    clusters: Clusters | None = None  # what the atoms c read
 
     @property
     def stack(self) -> tuple[int, ...]:
@@ -216,6 +246,16 @@ class Templates:
     @property
     def reads_variants(self) -> bool:
         return any(kind == VARIANT for kind, _, _ in self.atoms)
+
+    def with_clusters(self, clusters: Clusters) -> Templates:
+        """The templates, and those of CLUSTERED unless they read clusters already."""
+        more = "" if any(_is_cluster(name) for name in self.columns) else CLUSTERED
+        return replace(compile_templates(self.text + more, self.name), clusters=clusters)
+
+    def check_clusters(self) -> None:
+        """UsageError if templates read clusters and there are none."""
+        if self.clusters is None and any(_is_cluster(name) for name in self.columns):
+            raise UsageError(f"{self.name}: its templates read clusters, and none are given")
 
 
 def choose_templates(features: str | FilePath) -> Templates:
@@ -301,10 +341,24 @@ def _atoms(word: str, columns: dict[str, int], where: str) -> list[Atom]:
         if number > S2:
             raise UsageError(f"{where}: {word!r}: only stack nodes have {read}, as in s0.{read}")
         return [(_COUNTS[read], number, 0)]
-    names = [read] if read.startswith("f:") and all(read[2:].split("+")) else list(read)
-    if not names or not all(name in _LETTERS or name.startswith("f:") for name in names):
-        raise UsageError(f"{where}: {word!r}: {read!r} is not one of w m u x t f f:NAME f:NAME+NAME rel v vl vr sl sr")
+    alone = (read.startswith("f:") and all(read[2:].split("+"))) or _is_cluster(read)
+    names = [read] if alone else list(read)
+    if not alone and not (names and _LETTERS.issuperset(names)):
+        raise UsageError(
+            f"{where}: {word!r}: {read!r} is not one of w m u x t f f:NAME f:NAME+NAME c c4 rel v vl vr sl sr"
+        )
     return [(CELL, number, columns.setdefault(name, len(columns))) for name in names]
+
+
+def _is_cluster(name: str) -> bool:
+    """Whether a column is the cluster of a word, or the beginning of its path."""
+    return _CLUSTER.fullmatch(name) is not None
+
+
+def cluster_cells(forms: Sequence[str], name: str, clusters: Clusters) -> list[str]:
+    """The cluster of each form, or as many characters of it as the name of the column says."""
+    size = int(name[1:]) if len(name) > 1 else None
+    return [NOTHING if label is None else label[:size] for label in map(clusters.find, forms)]
 
 
 def chosen_features(cell: str, names: Sequence[str]) -> str:
@@ -314,10 +368,10 @@ def chosen_features(cell: str, names: Sequence[str]) -> str:
     return "|".join(filter(None, found)) or NOTHING
 
 
-def read_cells(treebank: Treebank, columns: tuple[str, ...], unicode: str) -> np.ndarray:
+def read_cells(treebank: Treebank, templates: Templates, unicode: str) -> np.ndarray:
     """u64[columns, N]: a hash of each column's value, in a form of Unicode, for each word."""
-    made = np.zeros((len(columns), treebank.n_tokens), np.uint64)
-    for k, name in enumerate(columns):
+    made = np.zeros((len(templates.columns), treebank.n_tokens), np.uint64)
+    for k, name in enumerate(templates.columns):
         if name in FIELDS:
             column = treebank.column(FIELDS[name]).in_form(unicode)
             made[k] = column.hash[column.ids]
@@ -325,6 +379,10 @@ def read_cells(treebank: Treebank, columns: tuple[str, ...], unicode: str) -> np
             upos, xpos = (treebank.column(field).in_form(unicode) for field in ("upos", "xpos"))
             empty = np.array([cell == NOTHING for cell in xpos.types], np.bool_)[xpos.ids]
             made[k] = np.where(empty, upos.hash[upos.ids], xpos.hash[xpos.ids])
+        elif _is_cluster(name):
+            assert templates.clusters is not None
+            column = treebank.forms.in_form(unicode)
+            made[k] = hash_pieces(*bytes_of(cluster_cells(column.types, name, templates.clusters)))[0][column.ids]
         else:
             column = treebank.column("feats").in_form(unicode)
             made[k] = _category_hashes(column, name)[column.ids] if column.types else 0

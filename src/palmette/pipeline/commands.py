@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, ConfigOptions, ForceOptions, JsonOptions, OutputOptions
-from palmette.cli.common import ThreadOptions, check_order, is_typed, pairs, text_spec
+from palmette.cli.common import ThreadOptions, check_order, is_typed, pairs, text_spec, with_named_files
 from palmette.cli.output import Meter, details_muted, print_json, report_rate, report_source
 from palmette.data.files import shown
 from palmette.data.text import TextSpec
@@ -86,7 +86,7 @@ class TrainPipeline(ConfigOptions, ForceOptions, JsonOptions, Command):
         model_file.check_output(self.output)
         stop_on_sigterm()
         begun = time.perf_counter()
-        pipeline = Pipeline(**self.params(PipelineOptions))
+        pipeline = Pipeline(**with_named_files(self.params(PipelineOptions)))
         try:
             with details_muted(), PipelineDisplay(self.quiet or self.json) as display:
                 pipeline.fit_file(

@@ -27,7 +27,8 @@ from palmette.data.text import PLAIN, TextSpec
 from palmette.data.treebank import FIELDS, OUTSIDE, Treebank, no_cells, without_trees
 from palmette.errors import DataError, ModelError, UsageError, not_fitted
 from palmette.estimators.tagger import Tagger
-from palmette.options.learners import Arow
+from palmette.features.resources import Clusters
+from palmette.options.learners import Mira
 from palmette.pipeline.chains import corpus_of, packed_chains, predicted, unpacked_chains
 from palmette.pipeline.output import entity_spans
 from palmette.structures.chain.compact import compact_on
@@ -56,16 +57,16 @@ class Entities:
         passes: int | None = None,
         seed: int = 1,
         lexicons: Mapping[str, FilePath] | None = None,
-        clusters: Mapping[str, FilePath] | None = None,
+        clusters: Mapping[str, FilePath | Clusters] | None = None,
     ) -> None:
         self.passes, self.seed, self.lexicons, self.clusters = passes, seed, lexicons, clusters
 
     def fit(self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None) -> Self:
         """Learn from the entities of a treebank, whose UPOS are as the pipeline finds them. `dev` is not used."""
         corpus = _labelled(treebank)
-        learner = Arow(nbest=5, aggressiveness=0.1)
         tagger = Tagger(
-            "ner", order=2, learner=learner, passes=self.passes or PASSES, seed=self.seed, partial=False,
+            "ner", order=2, learner=Mira(nbest=5, aggressiveness=0.1), passes=self.passes or PASSES, seed=self.seed,
+            batch_size=1, partial=False,
             lexicons=dict(self.lexicons or {}) or None, clusters=dict(self.clusters or {}) or None,
         )  # fmt: skip
         # One thread: components learn side by side.

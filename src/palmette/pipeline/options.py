@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from palmette.options.chain import named_file
+from typing import Any
+
+from palmette.options.clusters import CLUSTERS, RAW, named_file
 from palmette.options.declare import OptionError, Options, option
 from palmette.options.search import MOST_BEAM
 
@@ -66,10 +68,8 @@ class PipelineOptions(Options):
         default=None, repeat=True, parse=named_file, metavar="NAME=FILE", group="model", path="input",
         help="Word lists that help to find entities, such as names and places; they are stored in the pipeline.",
     )  # fmt: skip
-    clusters: dict | None = option(
-        default=None, repeat=True, parse=named_file, metavar="NAME=FILE", group="model", path="input",
-        help="Word clusters that help to find entities; they are stored in the pipeline.",
-    )  # fmt: skip
+    clusters: dict | None = CLUSTERS
+    raw: Any = RAW
     full: bool = option(
         default=False, group="model",
         help="Keep all weights. Otherwise models are made small, with at most --most-loss points lost on the "

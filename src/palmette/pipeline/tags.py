@@ -18,6 +18,7 @@ from palmette.data.treebank import NOTHING, Treebank
 from palmette.errors import ModelError, UsageError, counted, not_fitted
 from palmette.estimators.tagger import Tagger
 from palmette.features.named import named_text
+from palmette.features.resources import Clusters, Resources
 from palmette.features.templates import parse
 from palmette.options.learners import Arow
 from palmette.pipeline.bundles import BundleModel, compact_bundles
@@ -104,8 +105,10 @@ class TagsMeta(msgspec.Struct, frozen=True):
 class Tags:
     """Tags of the words of a treebank."""
 
-    def __init__(self, *, passes: int | None = None, seed: int = 1) -> None:
-        self.passes, self.seed = passes, seed
+    def __init__(
+        self, *, passes: int | None = None, seed: int = 1, clusters: Mapping[str, Clusters] | None = None
+    ) -> None:
+        self.passes, self.seed, self.clusters = passes, seed, dict(clusters or {})
 
     def fit(self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None) -> Self:
         """Learn from the fields that the treebank has; see `_chosen` for what development data chooses."""
@@ -131,10 +134,12 @@ class Tags:
         corpus = corpus_of(treebank, ["form"], treebank.column(UPOS))
         best, most, about = None, -1.0, ""
         for name, way in WAYS.items() if dev is not None else list(WAYS.items())[:1]:
-            templates = parse(named_text("pos", 0, 1) + way.templates + "B\nT\n", "pos", "crfpp")
+            text = named_text("pos", 0, 1, Resources(clusters=self.clusters)) + way.templates + "B\nT\n"
+            templates = parse(text, "pos", "crfpp")
             learner = Arow(nbest=5, aggressiveness=way.aggressiveness)
             tagger = Tagger(
-                template=templates, order=2, learner=learner, passes=self.passes or PASSES, seed=self.seed
+                template=templates, order=2, learner=learner, passes=self.passes or PASSES, seed=self.seed,
+                clusters=self.clusters or None,
             )  # fmt: skip
             made = trained_chain(corpus, tagger, progress)
             right = 0.0

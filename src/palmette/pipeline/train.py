@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from palmette.data.corpus import column_of_strings
 from palmette.data.subset import dealt
+from palmette.data.text import NFC
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of
 from palmette.errors import DataError
 from palmette.pipeline.chains import accuracy
@@ -37,6 +39,7 @@ from palmette.pipeline.model import (
 from palmette.pipeline.options import COMPONENTS, PipelineOptions
 from palmette.pipeline.trees import Trees
 from palmette.structures.training_log import Epoch
+from palmette.training.clusters import clusters_of
 from palmette.training.interrupt import Interrupt, interruptible
 from palmette.training.result import Progress
 
@@ -256,6 +259,7 @@ def _settings(options: PipelineOptions) -> dict[str, Any]:
     values = {name: getattr(options, name) for name in PipelineOptions.__options__}
     for name in ("lexicons", "clusters"):  # their names: where the files were does not matter
         values[name] = sorted(values[name] or ())
+    values["raw"] = bool(values["raw"])
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
@@ -289,6 +293,7 @@ class _Plan:
         self.treebank, self.dev, self.options, self.names, self.threads = treebank, dev, options, names, threads
         self.before = tuple(name for name in ("tag", "lemma") if name in names)  # what the parser reads
         self.fold_of = folds_of(treebank, options.folds, options.seed)
+        self.clusters = clusters_of(options.clusters, options.raw, NFC, threads)
 
     def stages(self) -> list[Stage]:
         """Those that others wait for come first."""
@@ -314,7 +319,8 @@ class _Plan:
 
     def new(self, name: str) -> Any:
         """A component that is not trained yet."""
-        return component_class(name)(passes=self.options.passes, seed=self.options.seed)
+        reading = {"clusters": self.clusters} if name == "tag" else {}
+        return component_class(name)(passes=self.options.passes, seed=self.options.seed, **reading)
 
     def work(self, name: str) -> Any:
         """A step that trains a component."""
@@ -348,7 +354,8 @@ class _Plan:
                 for name in self.before:
                     words = results[name].apply(words)
                 dev = words.with_trees(dev.heads, dev.relations)
-            made = Trees(beam=self.options.beam, passes=self.options.passes, seed=self.options.seed)
+            first = dict(islice(self.clusters.items(), 1))  # a parser reads one
+            made = Trees(beam=self.options.beam, passes=self.options.passes, seed=self.options.seed, clusters=first)
             made.fit(self.visible(train), dev, progress=progress, threads=self.threads)
             if not self.options.full:
                 made.compact(dev, SHARES["parse"] * self.options.most_loss, threads=self.threads)
@@ -369,11 +376,9 @@ class _Plan:
                 else:
                     parts.append(_tagged(data, results))
             made = Entities(
-                passes=self.options.passes,
-                seed=self.options.seed,
-                lexicons=self.options.lexicons,
-                clusters=self.options.clusters,
-            )
+                passes=self.options.passes, seed=self.options.seed, lexicons=self.options.lexicons,
+                clusters=self.clusters,
+            )  # fmt: skip
             made.fit(joined(parts), progress=progress)
             dev = None if self.entities_dev is None else _tagged(self.entities_dev, results)
             if not self.options.full:

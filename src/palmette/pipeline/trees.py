@@ -10,6 +10,7 @@ import numpy as np
 
 from palmette.data.treebank import Treebank
 from palmette.errors import UsageError
+from palmette.features.resources import Clusters
 from palmette.options.search import Beam
 from palmette.parsing.options import PIPELINE_SETTINGS
 from palmette.parsing.parser import Parser
@@ -23,9 +24,12 @@ class Trees:
     """A dependency parser in a pipeline."""
 
     def __init__(
-        self, parser: Parser | None = None, *, beam: int = 8, passes: int | None = None, seed: int = 1
-    ) -> None:
-        given = {"search": Beam(beam), "seed": seed} | ({} if passes is None else {"passes": passes})
+        self, parser: Parser | None = None, *, beam: int = 8, passes: int | None = None, seed: int = 1,
+        clusters: Mapping[str, Clusters] | None = None,
+    ) -> None:  # fmt: skip
+        given = {"search": Beam(beam), "seed": seed, "clusters": clusters or None}
+        if passes is not None:
+            given["passes"] = passes
         self.parser = parser or Parser(**(PIPELINE_SETTINGS | given))
 
     def fit(

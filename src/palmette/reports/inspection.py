@@ -19,7 +19,16 @@ from palmette.evaluation.record import Inspection
 from palmette.features.templates import LABEL_CONTEXT, to_text
 from palmette.kernels.chain.forms import FeatureWeights
 from palmette.options.chain import TAGGER_LEARNERS
-from palmette.reports.tables import OutputConsole, described, figure, not_zero, print_facts, training_fact
+from palmette.reports.tables import (
+    OutputConsole,
+    cluster_examples,
+    cluster_fact,
+    described,
+    figure,
+    not_zero,
+    print_facts,
+    training_fact,
+)
 from palmette.structures.chain.array_specs import PARTS
 from palmette.structures.chain.explain import attribute_name, attribute_words
 from palmette.structures.chain.label_context import top_contexts
@@ -63,6 +72,7 @@ def inspect_chain(
         "templates": None if model.encoder is None else to_text(model.encoder.templates).splitlines(),
         "lexicons": [] if model.encoder is None else sorted(model.encoder.resources.lexicons),
         "clusters": [] if model.encoder is None else sorted(model.encoder.resources.clusters),
+        "cluster_examples": {} if model.encoder is None else cluster_examples(model.encoder.resources.clusters),
         "settings": model.settings.to_dict(),
         "reading": model.meta.get("reading"),
         "imported": model.meta.get("imported"),
@@ -131,6 +141,7 @@ def _facts(about: dict[str, Any]) -> dict[str, str]:
         "confidences": _calibration_said(about),
         "settings": chosen if origin is None else "",
         "templates": "" if templates is None else ", ".join([counted(len(templates), "template"), *known]),
+        "clusters": cluster_fact(about["cluster_examples"]),
         "training": training_fact(about) if origin is None else "",
     }
 

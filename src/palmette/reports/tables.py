@@ -19,6 +19,7 @@ from rich.table import Table
 from palmette.errors import counted, visible
 from palmette.evaluation.record import Cell, Inspection, Part, Scores, Strong
 from palmette.evaluation.scores import Mistake
+from palmette.features.resources import Clusters
 from palmette.structures.training_log import unit_of
 
 History = Sequence[Mapping[str, Any]]
@@ -241,3 +242,26 @@ def training_fact(about: Mapping[str, Any], metric: str = "score") -> str:
     dev = "" if kept["dev"] is None else f"; development {metric} {percent(kept['dev'])}"
     told = f"{unit_of(kept['figures'])} {best} of {len(history)} kept"
     return "; ".join([*([ended] if ended else []), told, f"training accuracy {percent(kept['train_accuracy'])}{dev}"])
+
+
+SHOWN = 5  # classes, and words of each
+
+
+def cluster_examples(clusters: Mapping[str, Clusters]) -> dict[str, dict[str, Any]]:
+    """The sizes of clusters by name, and the first words of some of their largest classes."""
+    found = {}
+    for name, own in sorted(clusters.items()):
+        members = own.members()
+        largest = sorted(members, key=lambda label: -len(members[label]))[:SHOWN]
+        shown = {label: members[label][:SHOWN] for label in sorted(largest)}
+        found[name] = {"words": len(own.classes), "classes": len(members), "examples": shown}
+    return found
+
+
+def cluster_fact(about: Mapping[str, dict[str, Any]]) -> str:
+    """Clusters in a line."""
+    return ". ".join(
+        f"{name}: {own['words']:,} words in {own['classes']:,} classes, such as "
+        + "; ".join(f"{label} {' '.join(words)}" for label, words in own["examples"].items())
+        for name, own in about.items()
+    )

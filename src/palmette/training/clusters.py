@@ -19,7 +19,7 @@ from palmette.data.files import FilePath
 from palmette.data.text import NFC, PLAIN, TextSpec
 from palmette.errors import DataError, UsageError
 from palmette.features.raw_words import Progress, RawCounts, count_words
-from palmette.features.resources import Clusters
+from palmette.features.resources import Clusters, read_clusters
 from palmette.kernels.core.team import Team
 from palmette.kernels.learning.clusters import CONTEXTS, Classes, exchange, merge_classes, merge_losses
 from palmette.options.chain import TaggerOptions
@@ -77,19 +77,23 @@ def learn_clusters(
 RAW = "raw"  # the name of clusters that are learnt during a training
 
 
-def clusters_of_raw(
-    files: FilePath | Sequence[FilePath], others: Mapping[str, Clusters], unicode: str, threads: int | None
-) -> dict[str, Clusters]:
-    """The clusters of the raw text of a training, with messages about them."""
-    if RAW in others:
+def clusters_of(
+    given: Mapping[str, FilePath | Clusters] | None, raw: FilePath | Sequence[FilePath] | None, unicode: str,
+    threads: int | None = None,
+) -> dict[str, Clusters]:  # fmt: skip
+    """The clusters of a training by name: those that are given, and those of its raw text, with a message."""
+    found = {name: read_clusters(own, name, unicode=unicode) for name, own in (given or {}).items()}
+    if not raw:
+        return found
+    if RAW in found:
         raise UsageError(f"{spelt(TaggerOptions, 'raw')} and clusters that are called {RAW!r}: choose another name")
     begun = time.perf_counter()
-    found = learn_clusters(files, name=RAW, unicode=unicode, threads=threads)
+    found[RAW] = learn_clusters(raw, name=RAW, unicode=unicode, threads=threads)
     logger.info(
-        "raw text: %s words in %s classes, %.1f s", f"{len(found.classes):,}", f"{len(found.members()):,}",
-        time.perf_counter() - begun,
+        "raw text: %s words in %s classes, %.1f s", f"{len(found[RAW].classes):,}",
+        f"{len(found[RAW].members()):,}", time.perf_counter() - begun,
     )  # fmt: skip
-    return {RAW: found}
+    return found
 
 
 def n_log_n() -> np.ndarray:

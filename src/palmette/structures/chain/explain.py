@@ -273,7 +273,8 @@ def attribute_words(model: ChainModel) -> Callable[[str], str]:
         return AttributeWords(templates, own_names=False)
     counted = model.settings.chosen_learner.kind == "hmm"  # its templates are its own
     own = not counted and model.meta.get("features") not in NAMED_FEATURES
-    return AttributeWords(templates, _columns(model, model.encoder.n_columns, own), own_names=own)
+    columns = _columns(model, model.encoder.n_columns, own)
+    return AttributeWords(templates, columns, own_names=own, clusters=model.encoder.resources.clusters)
 
 
 def _columns(model: ChainModel, n: int, own: bool) -> list[str]:
