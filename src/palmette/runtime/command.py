@@ -1,0 +1,33 @@
+"""`palmette export`: a tagger for programs in JavaScript."""
+
+from __future__ import annotations
+
+import logging
+
+from palmette.cli.command import Command, OutputOptions
+from palmette.options.declare import option
+
+logger = logging.getLogger(__name__)
+
+
+class Export(OutputOptions, Command):
+    """Write a tagger as a package for JavaScript: the model, the runtime as WebAssembly, a typed module and an example
+    page. It runs in Node and in browsers, without a server. Taggers with exact search on words, columns or attributes
+    can be exported; others are refused with the reason."""
+
+    examples = ("export chunk.palm -o chunk-js",)
+    common = ("output", "quiet")
+
+    model: str = option(argument=True, path="input", help="The model file. `palmette compact` makes it small.")
+    output: str = option(short="o", metavar="FOLDER", help="The folder to write, which must be new or empty.")
+
+    def run(self) -> None:
+        from palmette.runtime.export import MODEL, export_model
+
+        sizes = export_model(self.model, self.output)
+        model = sizes.pop(MODEL)
+        if not self.quiet:
+            logger.info(
+                "wrote %s: a model of %.1f MB, and %d kB beside it\n  to try it: python -m http.server -d %s",
+                self.output, model / 1e6, round(sum(sizes.values()) / 1000), self.output,
+            )  # fmt: skip
