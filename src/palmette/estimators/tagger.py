@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
+from msgspec.structs import replace
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
 from palmette.data.formats.spec import FormatSpec
+from palmette.data.item_words import words_of
 from palmette.data.labels.numbers import label_numbers
 from palmette.display import drawn_by
 from palmette.errors import UsageError
@@ -329,7 +331,7 @@ class Tagger(TaggerOptions, Estimator):
 
     def predict_marginals(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[list[dict]]:
         """For each token the confidence of every label, as sklearn-crfsuite tells it. A warning is logged, once per
-        model, if these are not probabilities."""
+        process, if these are not probabilities."""
         from palmette.structures.chain.posteriors import marginals_by_label, warn_if_uncalibrated
 
         warn_if_uncalibrated(self._fitted(), "predict_marginals")
@@ -346,26 +348,21 @@ class Tagger(TaggerOptions, Estimator):
     ) -> list[dict[str, Any]]:
         """Labels and how sure they are, for each sentence: `tags`, `confidence` (of all of them together),
         `token_confidence`, and for labels of spans `span_confidence`, a list of {type, start, end, confidence}.
-        `calibrated`: whether these are probabilities; if not, a warning is logged, once per model."""
+        `calibrated`: whether these are probabilities; if not, a warning is logged, once per process."""
         from palmette.structures.chain.posteriors import labels_with_confidence, warn_if_uncalibrated
 
         warn_if_uncalibrated(self._fitted(), "predict_confidence")
         return labels_with_confidence(self._fitted(), X, allowed, decode)
 
-    def log_confidence(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
-        """log of the confidence of whole label sequences; a latent model sums over their states. Labels may be partly
-        known (sets, None): then of all sequences that fit. -inf where a sequence is impossible."""
-        from palmette.structures.chain.posteriors import log_confidences
+    def log_probability(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
+        """log P(labels | sentence) of label sequences; a latent model sums over their states. Labels may be partly
+        known (sets, None): then of all sequences that fit. -inf where a sequence is impossible. Of a model that is not
+        calibrated these are shares of exp(score), and a warning is logged."""
+        from palmette.structures.chain.posteriors import log_confidences, warn_if_uncalibrated
 
         model = self._fitted()
+        warn_if_uncalibrated(model, "log_probability")
         return log_confidences(model, items_of(model, X, y))
-
-    def log_probability(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
-        """log P(labels | sentence), for calibrated models; otherwise as `log_confidence`."""
-        from palmette.structures.chain.posteriors import check_probabilities
-
-        check_probabilities(self._fitted(), "log_probability")
-        return self.log_confidence(X, y)
 
     def calibrate(self, X: Iterable[Any], y: Iterable[Any]) -> Calibration:
         """Fit the temperature on labelled sentences that were not trained on; what was found. Labels stay as they
@@ -388,27 +385,32 @@ class Tagger(TaggerOptions, Estimator):
         gold: Sequence[str] | None = None,
     ) -> TaggedSentence:
         """One sentence with its labels, to look at: notebooks draw spans as coloured marks, `print` writes a token a
-        line. words: what to write for tokens that are dicts or lists of attributes. nbest: so many label sequences,
+        line. words: what to write for tokens that are dicts or lists of attributes (default: the feature that names
+        the word, such as `word` or `w[0]`). nbest: so many label sequences,
         below each other. confidence: how sure each label is. gold: the right labels, below the others."""
         from palmette.structures.chain.nbest import tagged_sentence
 
         model = self._fitted()
-        return tagged_sentence(
-            model, sentence_of(model, tokens, "nothing to show"), words, nbest, confidence, gold
-        )  # fmt: skip
+        corpus = sentence_of(model, tokens, "nothing to show")
+        return tagged_sentence(model, corpus, words or words_of(tokens), nbest, confidence, gold)
 
-    def trellis(self, tokens: Any) -> TrellisRecord:
-        """The search of one sentence, as a plain record: scores, best path, runner-up, what a beam keeps."""
+    def trellis(self, tokens: Any, *, words: Sequence[str] | None = None) -> TrellisRecord:
+        """The search of one sentence, as a plain record: scores, best path, runner-up, what a beam keeps. words: as for
+        `show`."""
         from palmette.structures.chain.trellis import trellis_of
 
-        return trellis_of(self._fitted(), sentence_of(self._fitted(), tokens, "no trellis"))
+        found = trellis_of(self._fitted(), sentence_of(self._fitted(), tokens, "no trellis"))
+        return replace(found, tokens=list(words or words_of(tokens) or found.tokens))
 
-    def explain(self, tokens: Any, *, bias: dict[str, float] | None = None) -> Explanation:
+    def explain(
+        self, tokens: Any, *, bias: dict[str, float] | None = None, words: Sequence[str] | None = None
+    ) -> Explanation:
         """Why one sentence gets its labels: the best label sequence (`first`), the runner-up (`second`), and the
-        attributes that decide between them (`contributions`, the largest first)."""
+        attributes that decide between them (`contributions`, the largest first). words: as for `show`."""
         from palmette.structures.chain.explain import explain
 
-        return explain(self._fitted(), sentence_of(self._fitted(), tokens, "nothing to explain"), bias)
+        found = explain(self._fitted(), sentence_of(self._fitted(), tokens, "nothing to explain"), bias)
+        return found._replace(words=list(words or words_of(tokens) or found.words))
 
     # Keeping
 

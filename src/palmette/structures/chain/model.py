@@ -79,7 +79,6 @@ class ChainModel(Searching):
     recombine: bool = True  # whether a beam keeps only the best of prefixes that no template can distinguish
     _at_temperature: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
     _session: Session | None = field(default=None, init=False, repr=False, compare=False)
-    warned: bool = field(default=False, init=False, repr=False, compare=False)  # that confidences are no probabilities
 
     @property
     def state_names(self) -> list[str]:
@@ -263,7 +262,7 @@ class ChainModel(Searching):
         """A copy with other parts, of the same kind."""
         made = object.__new__(type(self))  # `copy` would write and read the model as a pickle
         made.__dict__ |= self.__dict__
-        made._session, made._at_temperature, made.warned = None, None, False
+        made._session, made._at_temperature = None, None
         for name, part in parts.items():
             setattr(made, name, part)
         return made
