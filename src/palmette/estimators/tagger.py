@@ -46,7 +46,8 @@ if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the 
     from palmette.structures.chain.session import Session
     from palmette.structures.chain.temperature import Calibration
     from palmette.structures.chain.trellis import TrellisRecord
-    from palmette.training.chain.request import Fitted, TrainRequest
+    from palmette.training.chain.fit import Job
+    from palmette.training.chain.request import TrainRequest
     from palmette.training.result import Progress
 
 
@@ -80,13 +81,13 @@ class Tagger(TaggerOptions, Estimator):
         sample_weight: a number per sentence that scales its updates. threads: default all cores; the model is the same
         for any number. verbose: print a line per pass (of L-BFGS: per iteration) and why training ended. With
         `out_of_core` X and y are read once, in blocks, and may be generators of more than fits into memory."""
-        from palmette.training.chain.fit import fit, of_items
+        from palmette.training.chain.fit import of_items
 
         request = self._request(threads=threads, progress=progress, verbose=verbose)
-        return self._trained(fit(*of_items(
+        return self._fit(of_items(
             (X, y), dev, request, mode=self._wanted(), numbers=label_numbers(labels),
             sample_weight=sample_weight,
-        )))  # fmt: skip
+        ))  # fmt: skip
 
     def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, labels: Any = None) -> Tagger:
         """Continue training with more data, which may bring new labels and attributes. `labels` as for `fit`."""
@@ -115,18 +116,18 @@ class Tagger(TaggerOptions, Estimator):
         `names` the attributes' names; `threads` (default: all cores) make it faster and change nothing else; `compact`:
         the points that a compact model may lose; `progress` is called, and `verbose` prints a line, per pass. `again`:
         a model that the new one replaces, whose resources and names it keeps."""
-        from palmette.training.chain.fit import fit
+        from palmette.training.chain.fit import MEMORY
 
-        return self._trained(fit(corpus, dev, self._request(compact=compact, again=again, **options)))
+        return self._fit((corpus, dev, self._request(compact=compact, again=again, **options), MEMORY))
 
     def fit_file(
         self, path: FilePath, dev: FilePath | None = None, *, spec: FormatSpec | None = None, **options: Any
     ) -> Tagger:
         """Learn from a labelled file; `options` as for `fit_corpus`. A file that would take more than half of the free
         memory is learnt from in blocks, on disk, unless `out_of_core` is set."""
-        from palmette.training.chain.fit import fit, of_files
+        from palmette.training.chain.fit import of_files
 
-        return self._trained(fit(*of_files([path], dev, spec, self._request(**options))))
+        return self._fit(of_files([path], dev, spec, self._request(**options)))
 
     def fit_files(
         self,
@@ -145,11 +146,11 @@ class Tagger(TaggerOptions, Estimator):
         cluster: the address of a Ray cluster whose workers learn, `auto` for the one that is found, `local` for one
         that is started here; None: threads of this process. The model does not depend on it. output: a model file that
         shards write after each pass, with what an exact resumption needs."""
-        from palmette.training.chain.fit import fit, of_shards
+        from palmette.training.chain.fit import of_shards
 
         files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
         request = self._request(**options)
-        return self._trained(fit(*of_shards(files, dev, spec, request, address=cluster, output=output)))
+        return self._fit(of_shards(files, dev, spec, request, address=cluster, output=output))
 
     def _settings(self) -> ChainSettings:
         """The options of learning, checked, every variant as a value."""
@@ -188,8 +189,10 @@ class Tagger(TaggerOptions, Estimator):
         named = self.features is not None or self.template is not None
         return "columns" if named or isinstance(self._settings().learner, HiddenMarkov) else "auto"
 
-    def _trained(self, found: Fitted) -> Tagger:
-        self.model_, self.outcome_, compaction = found
+    def _fit(self, job: Job) -> Tagger:
+        from palmette.estimators.helping import fitted_with_helpers, trained_helper
+
+        self.model_, self.outcome_, compaction = fitted_with_helpers(job, self.helper, trained_helper(Tagger))
         if compaction is not None:
             self.compaction_ = compaction
         return self

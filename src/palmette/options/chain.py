@@ -273,6 +273,11 @@ class TaggerOptions(ChainOptions):
         help="Label pairs that never follow each other, one pair per line; <s> and </s> are the ends of a sentence.",
     )  # fmt: skip
     ends: bool = option(default=True, group="model", help="Weights for the first and last label of a sentence.")
+    helper: bool = option(
+        default=False, group="model",
+        help="Train a tagger of each column that the model reads besides words, and store it in the model: then words "
+        "alone are enough to tag.",
+    )  # fmt: skip
     dev_share: float | None = option(
         default=None, low=0.0, high=1.0, group="training",
         help="Hold out this share of the training sentences as development data, such as 0.1; 0: none (default: if "

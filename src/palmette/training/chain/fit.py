@@ -91,7 +91,7 @@ def _ended(fitted: Fitted, dev: Corpus | None, request: TrainRequest) -> Fitted:
 def _check(request: TrainRequest, has_dev: bool, scale: Scale) -> None:
     """An error for what is not possible, before any data is read."""
     old = request.resume
-    if old is not None and old.packed is not None:
+    if old is not None and old.compact:
         raise UsageError("a compact model cannot be trained further: use the full model")
     if old is not None and old.exact is not None:
         raise UsageError("a model of another tool cannot be trained further: train a new one on its data")

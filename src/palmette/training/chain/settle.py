@@ -262,7 +262,8 @@ def report_size(collected: Collected, plan: Plan) -> None:
     sizes = collected.sizes
     every = {k: n * shape.n_states**k for k, n in sizes.items() if k != LABEL_CONTEXT}
     total = sum(n for k, n in every.items() if not settings.only_seen(k))
-    dense = total if label_storage(settings, shape) == ROWS else total - every.get(1, 0) * (not settings.only_seen(1))
+    in_rows = label_storage(settings, shape, sizes.get(1, 0)) == ROWS
+    dense = total if in_rows else total - every.get(1, 0) * (not settings.only_seen(1))
     found = sum(collected.found.values())
     kept = counted(found, "attribute")
     if found != sum(sizes.values()):
