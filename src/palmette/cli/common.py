@@ -42,10 +42,11 @@ def base_params(
 
         if name is not None or old is not None:
             raise UsageError("--config takes the options of a model: leave --as and --resume out")
-        found: Any = load_any(like, "train")
+        found = load_any(like, "train")
+        params: dict[str, Any] = found.get_params(deep=False)
         if not isinstance(found, owner):
             raise UsageError(f"--config {like}: a {type(found).__name__}, and another kind of model is trained here")
-        return dict(found.get_params(deep=False))
+        return params
     if old is not None:
         if name is not None:
             raise UsageError("--as: --resume continues with the options of the model")
