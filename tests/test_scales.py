@@ -156,7 +156,7 @@ def test_what_a_training_is_asked_for(name: str, scale: str, folder: Path) -> No
     if isinstance(made, str):
         return
     model = made.model_
-    found = {"checkpoint": bool(model.checkpoint), "names": not model.names, "compact": model.packed is not None}
+    found = {"checkpoint": bool(model.checkpoint), "names": not model.names, "compact": model.compact}
     assert found.get(name, len(model.meta["history"]) == 6)
 
 

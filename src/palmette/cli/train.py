@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.change import MOST_LOSS, log_compact
@@ -19,6 +20,8 @@ from palmette.options.presets import TAGGER_PRESETS, preset_option
 
 if TYPE_CHECKING:
     from palmette.estimators.tagger import Tagger
+
+logger = logging.getLogger(__name__)
 
 
 class Train(TrainingCommand):
@@ -70,6 +73,7 @@ class Train(TrainingCommand):
 
     def run(self) -> None:
         self._check()
+        from palmette.estimators.helping import needed_columns
         from palmette.estimators.tagger import Tagger
 
         begun = self.begin()
@@ -100,6 +104,8 @@ class Train(TrainingCommand):
         self.report(tagger.outcome_, begun, lambda: about(tagger))
         if self.compact and not self.silent:
             log_compact(tagger.compaction_)
+        if not self.silent and (told := needed_columns(tagger.model_)) is not None:
+            logger.info("%s", told)
         if self.picture is not None:
             from palmette.reports.plots import plot, save_figure
 
@@ -162,7 +168,7 @@ def about(tagger: Tagger) -> dict[str, Any]:
     return {
         "labels": len(model.labels),
         "attributes": sum(index.size for index in model.feature_indexes.values()),
-        "nonzero_weights": n_weights(model.chain),
+        "nonzero_weights": n_weights(model.searched),
         "scheme": model.scheme,
         "order": model.shape.order,
         "history": model.meta["history"],

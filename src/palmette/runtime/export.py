@@ -43,7 +43,7 @@ def for_page(model: str) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         small = Path(folder) / MODEL
         tagger = Tagger.load(model)
-        if tagger.model_.packed is None:
+        if not tagger.model_.compact:
             tagger.compact()
         tagger.save(small, strip=True)
         return {"model": b64encode(small.read_bytes()).decode(), "wasm": b64encode(RUNTIME[0].read_bytes()).decode()}
