@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -13,6 +14,7 @@ class Source(NamedTuple):
     url: str
     use: str
     attribution: str
+    notice: str = ""  # to go with every copy
 
 
 class Recipe(NamedTuple):
@@ -27,6 +29,11 @@ class Recipe(NamedTuple):
     limits: tuple[str, ...]
     entities: bool = False
     entity_test: str | None = None
+
+
+def notice(name: str) -> str:
+    """The licence that goes with every copy of a package's data."""
+    return (Path(__file__).parent / "notices" / f"{name}.txt").read_text(encoding="utf-8").strip()
 
 
 EWT = Source(
@@ -63,10 +70,27 @@ ENGLISH = Recipe(
             "Names of the US census of 1990, by the package names 0.3.0", "public domain",
             "https://pypi.org/project/names/", "lexicons of first and last names", "US Census Bureau; Trey Hunner",
         ),
+        Source(
+            "Word clusters of the package spacy-lookups-data 1.0.5", "MIT",
+            "https://pypi.org/project/spacy-lookups-data/",
+            "word clusters; the package does not name the text that they were learnt from", "ExplosionAI GmbH",
+            notice("spacy-lookups-data"),
+        ),
+        Source(
+            "WordNet 3.0", "WordNet 3.0", "https://wordnet.princeton.edu", "lexicon of people, groups and places",
+            "Princeton University", notice("wordnet"),
+        ),
+        Source(
+            "Companies of stock indices, from Wikipedia, by the package pytickersymbols 1.17.10", "CC BY-SA 4.0; MIT",
+            "https://pypi.org/project/pytickersymbols/", "lexicon of companies", "Wikipedia; portfolio+",
+            notice("pytickersymbols"),
+        ),
     ),
     "Web text: reviews, e-mail, questions and answers, newsgroups, weblogs; and tweets and Wikipedia for entities.",
     (
         "Entities are PER, LOC and ORG. Organisations are the weakest: about half of them are found correctly.",
+        "The test part of Universal NER was scored three times: twice for the model before this one (F1 71.5 both "
+        "times), once for this one. No setting was chosen on it.",
         "No newswire was in the training data; company names and headlines suffer.",
         "Transformer models are more accurate in everything, most of all in entities, and need far more computation.",
     ),

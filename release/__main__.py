@@ -1,4 +1,5 @@
-"""Make the files of a release: a wheel per platform, the source distribution, SHA256SUMS and CONTENTS.txt.
+"""Make the files of a release: a wheel per platform, the source distribution, SHA256SUMS, CONTENTS.txt, the notes from
+the changelog (NOTES.md) and the list of parts (palmette-VERSION.cdx.json).
 
 Kernels are lowered once; LLVM makes objects for every platform and Zig links them, so that any Linux on x86-64 will do.
 Needs the build requirements of pyproject.toml, hatchling and ziglang: `pip install -c build-constraints.txt hatchling
@@ -17,6 +18,9 @@ import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
+
+from release.notes import notes, version_of
+from release.parts import bill
 
 ROOT = Path(__file__).parents[1]
 EPOCH = "1580601600"  # the time of every file in archives: 2 February 2020
@@ -53,14 +57,22 @@ def contents(file: Path) -> list[tuple[str, int]]:
 
 
 def describe(files: list[Path], out: Path) -> None:
-    """Write the checksums, in the form of sha256sum, and the contents."""
-    sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
-    (out / "SHA256SUMS").write_text("".join(sums), encoding="utf-8", newline="\n")
+    """Write the notes, the list of parts, the contents, and the checksums of all that in the form of sha256sum."""
+    version = version_of(ROOT)
     lines = []
     for file in files:
         lines.append(f"{file.name}  {file.stat().st_size}\n")
         lines += [f"    {size:>9}  {name}\n" for name, size in contents(file)]
-    (out / "CONTENTS.txt").write_text("".join(lines), encoding="utf-8", newline="\n")
+    texts = {
+        "CONTENTS.txt": "".join(lines),
+        "NOTES.md": notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version),
+        f"palmette-{version}.cdx.json": bill(ROOT, files),
+    }
+    for name, text in texts.items():
+        (out / name).write_text(text, encoding="utf-8", newline="\n")
+    named = [*files, *(out / name for name in texts)]
+    sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in named]
+    (out / "SHA256SUMS").write_text("".join(sums), encoding="utf-8", newline="\n")
 
 
 def main() -> None:

@@ -23,7 +23,8 @@ from palmette.models.package import completed, write_package
 
 CARD = {
     "language": "Small English", "licence": "CC0", "about": "Sixty sentences.", "limits": ["Far too few sentences."],
-    "sources": [{"name": "demo trees", "licence": "MIT", "use": "all", "attribution": "The Palmette authors"}],
+    "sources": [{"name": "demo trees", "licence": "MIT", "use": "all", "attribution": "The Palmette authors",
+                 "notice": "Keep this notice."}],
 }  # fmt: skip
 
 
@@ -104,6 +105,7 @@ def test_cards_name_all_data() -> None:
     assert "| demo trees | MIT | all | The Palmette authors |" in card_text(card)
     assert "F1 40.0" in card_text(card)
     assert "demo trees, MIT" in notice_text(card)
+    assert "Keep this notice." in notice_text(card)
 
 
 SHIPPED = installed().get("en")

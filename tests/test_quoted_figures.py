@@ -33,27 +33,7 @@ def mean(values: list[float]) -> str:
     return f"{statistics.mean(values):.2f}"
 
 
-def spread(values: list[float]) -> str:
-    return f"{mean(values)} ± {statistics.stdev(values):.2f}"
-
-
 # --- what is quoted -----------------------------------------------------------------------------------------
-
-
-def latent_beams() -> list[str]:
-    """The table of docs/beam.md, row by row."""
-    searches = {"exact search": (0, False), "beam of 2, `--no-recombine`": (2, False), "beam of 2": (2, True),
-                "beam of 8, `--no-recombine`": (8, False), "beam of 8": (8, True)}  # fmt: skip
-    rows = []
-    for name, (beam, recombine) in searches.items():
-        figures = [
-            spread([c["dev"][-1] if isinstance(c["dev"], list) else c["dev"] for c in own])
-            for tags in ("upos", "xpos")
-            for states in (1, 2)
-            if (own := cells("latent_beam", tags=tags, states=states, beam=beam, recombine=recombine))
-        ]
-        rows.append(f"| {name} | " + " | ".join(figures) + " |")
-    return rows
 
 
 def tagging_beams() -> list[str]:
@@ -161,7 +141,6 @@ def from_raw_text() -> list[str]:
 
 
 QUOTED: dict[str, tuple[str, Callable[[], list[str]]]] = {
-    "beams over hidden states": ("docs/beam.md", latent_beams),
     "beams in tagging": ("docs/beam.md", tagging_beams),
     "parser": ("docs/parsing.md", parsing),
     "quality": ("docs/benchmarks.md", quality),

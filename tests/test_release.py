@@ -31,7 +31,9 @@ def test_checksums_and_contents_are_those_of_the_files(tmp_path: Path) -> None:
         packed.addfile(about, io.BytesIO(b"123"))
     describe([wheel, source], tmp_path)
     sums = dict(line.split("  ")[::-1] for line in (tmp_path / "SHA256SUMS").read_text().splitlines())
-    assert sums == {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in (wheel, source)}
+    assert {wheel.name, source.name, "CONTENTS.txt", "NOTES.md"} < set(sums)
+    assert set(sums) == {file.name for file in tmp_path.iterdir()} - {"SHA256SUMS"}
+    assert sums == {name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in sums}
     lines = [line.split() for line in (tmp_path / "CONTENTS.txt").read_text().splitlines()]
     assert lines == [
         [wheel.name, str(wheel.stat().st_size)], ["0", "a/a.py"], ["5", "a/b.so"],

@@ -29,6 +29,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "tune": ("tuning.command:Tune", "Search for the options of a tagger that suit some data."),
         **{verb: TAGGER.commands[verb] for verb in ("calibrate", "compact")},
         "serve": ("serve.command:Serve", "Serve models over HTTP, for programs and in a page."),
+        "export": ("runtime.command:Export", "Write a tagger for JavaScript, without a server."),
     },
     "Look inside": {
         **{verb: TAGGER.commands[verb] for verb in ("inspect", "explain", "trellis")},

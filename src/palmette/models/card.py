@@ -1,12 +1,13 @@
 """What is written beside a model: its card for people, and the notice that its licence asks for.
 
 A card is a JSON object: name, language, version, licence, about, components, bytes, sha256, training_seconds, scores,
-limits, and sources, each with name, licence, url, use and attribution. Whoever makes a model may leave any of them out
-but the first two, the licence and the checksum.
+limits, and sources, each with name, licence, url, use, attribution, and a notice that goes with every copy. Only the
+first two, the licence and the checksum have to be there.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -74,6 +75,7 @@ def notice_text(card: Mapping[str, Any]) -> str:
     for source in card.get("sources", ()):
         made += [f"{source['name']}, {source['licence']}", f"  {source.get('attribution', '')}"]
         made += [f"  {source['url']}"] if source.get("url") else []
+        made += ["", textwrap.indent(source["notice"], "    "), ""] if source.get("notice") else []
     made += [
         "",
         "CC BY-SA 4.0: https://creativecommons.org/licenses/by-sa/4.0/legalcode",

@@ -28,7 +28,7 @@ from palmette.data.treebank import FIELDS, OUTSIDE, Treebank, no_cells, without_
 from palmette.errors import DataError, ModelError, UsageError, not_fitted
 from palmette.estimators.tagger import Tagger
 from palmette.features.resources import Clusters
-from palmette.options.learners import Arow
+from palmette.options.learners import Mira
 from palmette.pipeline.chains import corpus_of, packed_chains, predicted, unpacked_chains
 from palmette.pipeline.output import entity_spans
 from palmette.structures.chain.compact import compact_on
@@ -64,9 +64,9 @@ class Entities:
     def fit(self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None) -> Self:
         """Learn from the entities of a treebank, whose UPOS are as the pipeline finds them. `dev` is not used."""
         corpus = _labelled(treebank)
-        learner = Arow(nbest=5, aggressiveness=0.1)
         tagger = Tagger(
-            "ner", order=2, learner=learner, passes=self.passes or PASSES, seed=self.seed, partial=False,
+            "ner", order=2, learner=Mira(nbest=5, aggressiveness=0.1), passes=self.passes or PASSES, seed=self.seed,
+            batch_size=1, partial=False,
             lexicons=dict(self.lexicons or {}) or None, clusters=dict(self.clusters or {}) or None,
         )  # fmt: skip
         # One thread: components learn side by side.

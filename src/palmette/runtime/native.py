@@ -26,6 +26,7 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "cell": (_INT, [_POINTER, _TEXT, ctypes.c_size_t, ctypes.c_float]),
     "tag": (_INT, [_POINTER, _INT]),
     "message": (_TEXT, [_POINTER]),
+    "tokens": (_INT, [_POINTER]),
     "found": (_INT, [_POINTER]),
     "active": (_INT, [_POINTER, _INT]),
     "path": (ctypes.POINTER(_INT), [_POINTER, _INT]),
@@ -100,6 +101,22 @@ class RuntimeModel:
             ([names[path[i]] for i in range(len(rows))], call.palmette_score(sentence, k))
             for k, path in enumerate(paths)
         ]
+
+    def numbers(self, rows: Sequence[Sequence[bytes]]) -> list[int]:
+        """The number of the label of each row of cells; sentences end at empty rows, which get -1."""
+        call, sentence, made = self._library, self._sentence, []
+        call.palmette_clear(sentence)
+        for row in (*rows, ()):
+            if row:
+                self._check(call.palmette_token(sentence))
+                for cell in row:
+                    self._check(call.palmette_cell(sentence, cell, len(cell), 1.0))
+                continue
+            self._check(call.palmette_tag(sentence, 1))
+            n = call.palmette_tokens(sentence)
+            made += [*(call.palmette_path(sentence, 0)[:n] if n else ()), -1]
+            call.palmette_clear(sentence)
+        return made[:-1]
 
     def _check(self, code: int) -> None:
         if code:

@@ -13,7 +13,7 @@
 
 #define LOW (-__builtin_inff())
 #define RESCALE 64
-#define MOST_TABLE ((size_t)1 << 33)
+#define MOST_TABLE (UINT64_C(1) << 33)
 
 /* Arrays that grow: bytes of room in front of them. */
 typedef struct {
@@ -298,7 +298,7 @@ static void score_token(palmette_sentence *s, size_t z, size_t end, int valued, 
 static int score(palmette_sentence *s) {
     const palmette_model *m = s->m;
     size_t n = (size_t)s->n, H = (size_t)m->H, K = m->order == 2 ? H : 1;
-    if (H * K > MOST_TABLE / 4 / n) return fault(s, PALMETTE_INPUT, "the tables of the sentence would take more than 8 GB");
+    if ((uint64_t)H * K > MOST_TABLE / 4 / n) return fault(s, PALMETTE_INPUT, "the tables of the sentence would take more than 8 GB");
     float *U = sized(&s->U, n, H * sizeof *U), *sums = sized(&s->sums, 2 * H, sizeof *sums);
     float *D = sized(&s->D, n, H * K * sizeof *D);
     if (!U || !sums || !D) return no_memory(s);
