@@ -8,6 +8,7 @@ model of the first seed. Time and memory of clustering are measured on growing p
 from __future__ import annotations
 
 import gzip
+import importlib
 import statistics
 import sys
 import tempfile
@@ -18,9 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.measure import keep, load, process
+from bench.measure import HERE, keep, load, process
 from bench.staleness import digest
-from models.entities import FILES, IN_DOMAIN, mapped, read_labelled
 from palmette import Beam, Parser, Tagger
 from palmette.data import FormatSpec, read_treebank
 from palmette.data.corpus import Corpus
@@ -112,11 +112,13 @@ def _taken(corpus: Any, sentences: np.ndarray) -> Any:
 
 
 def entities(data: Path, size: int, seed: int, given: Any) -> dict[str, float]:
-    folder = data / "ner-en"
+    sys.path.insert(0, str(HERE.parent / "models"))  # the recipe of the English model knows the corpora and labels
+    recipe = importlib.import_module("entities")
+    dev, folder = recipe.IN_DOMAIN, data / "ner-en"
+    names = {"train": recipe.FILES, "dev": (dev,), "test": (dev.replace("dev", "test"),)}
     sentences = {
-        "train": [mapped(one) for name in FILES for one in read_labelled(folder / name)],
-        "dev": [mapped(one) for one in read_labelled(folder / IN_DOMAIN)],
-        "test": [mapped(one) for one in read_labelled(folder / IN_DOMAIN.replace("dev", "test"))],
+        part: [recipe.mapped(one) for name in files for one in recipe.read_labelled(folder / name)]
+        for part, files in names.items()
     }
     made = {}
     with tempfile.TemporaryDirectory() as name:
