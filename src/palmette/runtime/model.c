@@ -170,7 +170,8 @@ static void read_templates(file *f, const json *meta) {
     const char *const others[] = {"pair", "triple", "past"};
     for (int k = 0; k < 3; k++)
         if (json_get(sizes, others[k])) unsupported(f, "it has attributes on label pairs or on earlier labels");
-    int64_t A = json_int(json_get(sizes, "label"), templates && templates->kind == J_OBJECT && !json_get(sizes, "label") ? 0 : -1);
+    int none = templates && templates->kind == J_OBJECT && !json_get(sizes, "label"); /* transitions alone */
+    int64_t A = json_int(json_get(sizes, "label"), none ? 0 : -1);
     m->nfc = !(form && form->kind == J_STRING && !strcmp(form->text, "none"));
     m->most_columns = (int)json_int(json_get(meta, "columns"), 0);
     if (A < 0 || A > INT32_MAX) damaged(f, NULL, "its metadata lacks the number of attributes");
@@ -181,15 +182,15 @@ static void read_templates(file *f, const json *meta) {
     else if (strcmp(syntax->text, "crfpp")) unsupported(f, "its templates are in Wapiti's syntax");
     else {
         f->failed = templates_read(m, text->text, text->length, f->why);
-        if (!f->failed && !m->columns && m->n_patterns) m->columns = 1; /* constant attributes of words */
-        if (!f->failed && !m->columns) m->columns = 1;
+        if (!f->failed && !m->columns) m->columns = 1; /* templates without cells: words all the same */
     }
 }
 
 static void read_index(file *f) {
     palmette_model *m = f->m;
     if (find(f, "label.low").type >= 0 || find(f, "label.bucket").type >= 0) {
-        array bucket = need(f, "label.bucket", T_U32, 1, ANY_LENGTH, 0, 0), low = need(f, "label.low", T_U32, 1, m->A, 0, 0);
+        array bucket = need(f, "label.bucket", T_U32, 1, ANY_LENGTH, 0, 0);
+        array low = need(f, "label.low", T_U32, 1, m->A, 0, 0);
         if (f->failed) return;
         uint64_t buckets = bucket.items - 1;
         m->bucket = bucket.data, m->low = low.data;
@@ -209,7 +210,8 @@ static void read_index(file *f) {
         return;
     }
     if (!m->A && find(f, "label.keys").type < 0) return;
-    array keys = need(f, "label.keys", T_U64, 1, ANY_LENGTH, 0, 0), numbers = need(f, "label.numbers", T_I32, 1, keys.items, 0, 0);
+    array keys = need(f, "label.keys", T_U64, 1, ANY_LENGTH, 0, 0);
+    array numbers = need(f, "label.numbers", T_I32, 1, keys.items, 0, 0);
     if (f->failed) return;
     uint64_t full = 0;
     m->keys = keys.data, m->numbers = numbers.data, m->places = keys.items;
@@ -448,15 +450,14 @@ static void unmap(palmette_model *m) {
 #else
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 static const uint8_t *map_file(const char *path, size_t *size) {
-    struct stat about;
     void *found = MAP_FAILED;
-    int opened = open(path, O_RDONLY | O_CLOEXEC);
+    int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe has no end to seek, and is refused */
     if (opened < 0) return NULL;
-    if (!fstat(opened, &about) && S_ISREG(about.st_mode) && about.st_size > 0) {
-        *size = (size_t)about.st_size;
+    off_t end = lseek(opened, 0, SEEK_END); /* not fstat, which needs a newer C library than all else */
+    if (end > 0 && (uint64_t)end <= PTRDIFF_MAX) {
+        *size = (size_t)end;
         found = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, opened, 0);
     }
     close(opened);
