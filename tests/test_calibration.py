@@ -237,7 +237,7 @@ def test_training_calibrates_on_development_data(options: dict) -> None:
 
 def test_training_without_development_data_is_not_calibrated_and_its_numbers_state_it(caplog) -> None:
     X, y = load_demo("train")
-    tagger = Tagger("chunk", passes=2).fit(X, y)
+    tagger = Tagger("chunk", passes=2, dev_share=0).fit(X, y)
     assert not tagger.calibrated_
     assert tagger.predict_confidence(X[:1])[0]["calibrated"] is False
     assert caplog.text.count("not calibrated") == 1

@@ -74,8 +74,8 @@ class Tagger(TaggerOptions, Estimator):
         verbose: bool = False,
     ) -> Tagger:
         """Learn from sentences X and their labels y; `dev` is a pair (X, y) of development data that chooses the pass.
-        Without it, sentences are held out to choose the number of passes if there are at least 5,000, unless
-        `dev_share` is 0 or a learner is named; then a model is trained on all of them.
+        Without it all sentences are learnt from, and a model of a sample of them calibrates confidences if there are at
+        least 200, unless `dev_share` is 0 or a learner is named.
 
         labels: the names of labels that are whole numbers, in a list, or as a `ClassLabel` of Hugging Face has them.
         sample_weight: a number per sentence that scales its updates. threads: default all cores; the model is the same

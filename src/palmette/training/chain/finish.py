@@ -32,7 +32,6 @@ from palmette.training.checks import check_moved, check_weights, cure
 from palmette.training.result import TrainResult
 
 logger = logging.getLogger(__name__)
-CALIBRATED = ("temperature", "calibration")
 OF_DATA = ("reading", "features")
 KEPT = ("features", "reading", "label_numbers", "vectors", "temperature", "columns")  # if a model is trained further
 
@@ -88,11 +87,10 @@ def write_metadata(
     automatic = isinstance(request.settings.learner, Auto) and isinstance(model.settings.learner, Mira)
     if automatic and about.temperature is msgspec.UNSET:
         about = replace(about, temperature=TEMPERATURE)
-    if request.measured is not None:
-        about = replace(about, **stored(request.measured, CALIBRATED))
     model.meta = msgspec.to_builtins(about)
     found = calibrated_on_dev(model, dev)
     if found is not None:
+        logger.info("calibrated on %s: temperature %.4g", counted(found.sentences, "sentence"), found.temperature)
         model.meta = msgspec.to_builtins(replace(about, calibration=found))
 
 

@@ -95,7 +95,7 @@ def settle(survey: Survey, refuses: Mapping[str, str]) -> Plan:
     settings = settings.replace(partial=survey.partial(settings))
     scheme = survey.scheme(settings)
     labels = labels_of(survey.labelled, old)
-    if old is None and request.measured is None:
+    if old is None and not request.is_sample:
         warn_of_same_labels(labels)
     settings = with_learner(settings, survey, len(labels))
     if survey.in_batches:
@@ -305,11 +305,20 @@ def chosen(request: TrainRequest, corpus: Corpus, *, warn: bool = True) -> Train
     wished = request.templates
     if not isinstance(wished, Features):
         return request
+    if wished.order is None and wished.template is None:
+        order = _order(request.settings, corpus)
+        wished, request = wished._replace(order=order), replace(request, order=order)
     templates = choose_templates(*wished, corpus, request.resources)
     if warn:
         warn_of_strange_corpus(corpus, templates, bool(request.settings.partial))
     name = None if templates is None or wished.template is not None else templates.name
     return replace(request, templates=templates, features=name)
+
+
+def _order(settings: ChainSettings, corpus: Corpus) -> int:
+    """The order for a labelled corpus that is left open."""
+    valued = corpus.attributes is not None and corpus.attributes.val.size > 0
+    return settings.order_for(len(label_names(corpus)), valued)
 
 
 def choose_templates(

@@ -224,7 +224,10 @@ def train_likelihood(
     objective; `best` is another one, or None."""
     settings, request = problem.settings, problem.request
     check_memory(objective.size)
-    log = EpochLog(settings.patience, progress, unit="iteration", window=settings.stop_rule())
+    window, patience = settings.stop_rule(), settings.patience
+    if patience is None and window is None and problem.dev is not None:
+        patience = learner.patience
+    log = EpochLog(patience, progress, unit="iteration", window=window)
     with interruptible() as interrupt:
         found = minimise(
             objective, objective.start(), l1=penalty.l1, iterations=learner.iterations, tolerance=learner.tolerance,
