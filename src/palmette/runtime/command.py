@@ -24,5 +24,5 @@ class Export(OutputOptions, Command):
         model = sizes.pop(MODEL)
         if not self.quiet:
             beside = round(sum(sizes.values()) / 1000)
-            print(f"wrote {self.output}: a model of {model / 1e6:.1f} MB, and {beside} kB beside it")
+            print(f"wrote {self.output}: a model of {model / 1e6:.1f} MB, and {beside} kB next to it")
             print(f"  to try it: python -m http.server -d {self.output}")
