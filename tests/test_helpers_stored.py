@@ -76,6 +76,8 @@ def test_a_model_that_is_trained_further_keeps_its_helper(tagger: Tagger, file: 
 def test_what_cannot_have_helpers() -> None:
     with pytest.raises(UsageError, match="words alone"):
         Tagger("pos", helper=True, **PASSES).fit([["a", "b"]] * 3, [["X", "Y"]] * 3)
+    with pytest.raises(UsageError, match="not on disk or in shards"):
+        Tagger("chunk", helper=True, out_of_core=True, **PASSES).fit(X[:20], Y[:20])
 
 
 def test_damaged_helpers(file: Path, tmp_path: Path) -> None:

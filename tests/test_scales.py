@@ -57,8 +57,9 @@ CELLS = {
     "forbidden": Cell({"forbidden": (("B-ADVP", "B-ADVP"),)}), "ends": Cell({"ends": False}),
     "dev_share": Cell({"dev_share": 0.3}),
 }  # fmt: skip
-# What changes no model: `learner` is crossed with scales below; the others say where data is.
-ELSEWHERE = {"learner", "out_of_core", "scratch"}
+# What changes no model: `learner` is crossed with scales below; a helper stands beside a model
+# (test_helpers_stored.py); the others say where data is.
+ELSEWHERE = {"learner", "helper", "out_of_core", "scratch"}
 SAME = {("seed", "crf"): "nothing is drawn"}
 """Options without an effect, and why that is no fault."""
 

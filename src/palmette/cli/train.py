@@ -86,15 +86,18 @@ class Train(TrainingCommand):
         old = Tagger.load(self.resume) if self.resume else None
         tagger = self._tagger(old)
         spec = format_spec(self.params(FormatSpec))
-        if old is not None:
+        trained = Tagger.load(self.like) if self.like is not None else old
+        if trained is not None:
             from palmette.structures.chain.files import spec_for
 
-            spec = spec_for(old.model_, self.data[0], spec, labelled=True)
+            spec = spec_for(trained.model_, self.data[0], spec, labelled=True)
+            spec = spec if old is not None else spec.replace(has_label=None)  # as a new training stores it
         with _display(tagger, self.silent) as display, self._watched(display) as progress:
             own: dict[str, Any] = {
                 "spec": spec, "resume": None if old is None else old.model_, "checkpoint": self.checkpoint,
                 "names": not self.strip, "threads": self.threads, "progress": progress,
                 "compact": MOST_LOSS if self.compact else None,
+                "again": None if self.like is None or trained is None else trained.model_,  # with its word lists
             }  # fmt: skip
             if len(self.data) > 1 or self.ray is not None:
                 tagger.fit_files(self.data, self.dev, cluster=self.ray, output=self.output, **own)
@@ -133,7 +136,7 @@ class Train(TrainingCommand):
     def _tagger(self, old: Tagger | None) -> Tagger:
         from palmette.estimators.tagger import Tagger
 
-        before = base_params(TaggerOptions, self.preset, TAGGER_PRESETS, old, self.silent)
+        before = base_params(TaggerOptions, self.preset, TAGGER_PRESETS, old, self.silent, self.like)
         if old is not None:
             before["learner"] = old._settings().chosen_learner.without_limit()
         tagger = Tagger(**file_params(self.params(TaggerOptions, before)))

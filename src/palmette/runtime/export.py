@@ -37,7 +37,7 @@ def for_page(model: str) -> dict[str, str]:
     """A compact copy of a model without names, and the runtime, as base64; ModelError if the runtime cannot use it."""
     from base64 import b64encode
 
-    from palmette.estimators import Tagger
+    from palmette.estimators.tagger import Tagger
 
     check_exportable(model)
     with tempfile.TemporaryDirectory() as folder:
