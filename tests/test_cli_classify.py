@@ -238,7 +238,7 @@ def test_forms(tmp_path: Path) -> None:
         ("1\ta\n0\tb\tX\n", "d.tsv", "2: parts of speech, and the sentences before it have none"),
         ("1\ta\tX\ty\n", "d.tsv", "1: 4 fields"),
         ("\ta\n", "d.tsv", "1: the class is empty"),
-        ("1\t \n", "d.tsv", "1: a class without a word"),
+        ("1\t \n", "d.tsv", "1: a class without words"),
         ("word\n", "d.tsv", "1: 1 field"),
         ("{}\n", "d.jsonl", "1: cannot be read"),
         ('{"tokens": ["a"]}\n', "d.jsonl", "1: the object has no label"),

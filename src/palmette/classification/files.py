@@ -107,7 +107,7 @@ def parse_line(line: str, name: str, number: int, labelled: bool) -> ClassifiedS
     if pos is not None and len(pos) != len(words):
         raise DataError(f"{len(pos)} parts of speech for {counted(len(words), 'word')}", file=name, line=number)
     if not words:
-        raise DataError("a class without a word", file=name, line=number)
+        raise DataError("a class without words", file=name, line=number)
     return ClassifiedSentence(words, pos, label, number)
 
 

@@ -287,8 +287,8 @@ class TaggerOptions(ChainOptions):
     )  # fmt: skip
     dev_share: float | None = option(
         default=None, low=0.0, high=1.0, group="training",
-        help="Hold out this share of the training sentences as development data, such as 0.1; 0: none (default: all "
-        "sentences are learnt from; if no learner is given, confidences are calibrated by a model of a sample).",
+        help="Hold out this share of the training sentences as development data, such as 0.1; 0: none (default: the "
+        "model is trained on all sentences; if no learner is given, confidences are calibrated by a model of a sample).",
     )  # fmt: skip
     out_of_core: bool | None = option(
         default=None, group="memory",
