@@ -288,7 +288,7 @@ class TaggerOptions(ChainOptions):
     dev_share: float | None = option(
         default=None, low=0.0, high=1.0, group="training",
         help="Hold out this share of the training sentences as development data, such as 0.1; 0: none (default: the "
-        "model is trained on all sentences; if no learner is given, confidences are calibrated by a model of a sample).",
+        "model is trained on all sentences; if no learner is given, confidences are calibrated by a model on a part).",
     )  # fmt: skip
     out_of_core: bool | None = option(
         default=None, group="memory",
