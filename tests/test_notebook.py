@@ -218,7 +218,7 @@ def test_show_of_dicts_numbers_and_nothing() -> None:
     tagger = Tagger(passes=2).fit([[{"w": "a"}, {"w": "b"}]], [[0, 1]], labels=["X", "Y"])
     sentence = [{"w": "a"}, {"w": "b"}]
     assert tagger.predict([sentence]) == [[0, 1]]
-    assert tagger.show(sentence).tokens == ["1", "2"]
+    assert tagger.show(sentence).tokens == ["a", "b"]  # the feature that looks like a word
     shown = tagger.show(sentence, words=["first", "second"], gold=[1, 1])
     assert (shown.tokens, shown.readings[0].tags, shown.gold and shown.gold.tags) == (
         ["first", "second"], ["X", "Y"], ["Y", "Y"],

@@ -329,8 +329,8 @@ def test_data_on_standard_output_and_figures_on_standard_error(cli: Cli) -> None
 
 
 def test_the_command_does_not_wait_for_numba(tmp_path: Path) -> None:
-    assert not loaded(tmp_path, "synth", "--sequences", "3") & {"numba", "llvmlite", "scipy"}
-    assert not loaded(tmp_path, "synth", "--help") & {"numba", "numpy"}
+    assert not loaded(tmp_path, "synth --sequences 3") & {"numba", "llvmlite", "scipy"}
+    assert not loaded(tmp_path, "synth --help") & {"numba", "numpy"}
 
 
 def test_json_tells_figures_and_settings(cli: Cli) -> None:

@@ -9,9 +9,10 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from palmette.data.corpus import Corpus
+from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError, counted
 from palmette.options.chain import TaggerOptions
-from palmette.options.spelling import named
+from palmette.options.spelling import named, spelt
 from palmette.structures.chain.gold import evaluated
 
 if TYPE_CHECKING:
@@ -87,6 +88,6 @@ def needed_columns(model: ChainModel) -> str | None:
         return None
     return (
         f"the model reads {counted(columns, 'column')}: every input needs them, so that plain text cannot be tagged. "
-        "To tag words alone, let a tagger of the other columns be trained and stored in the model (--helper), or learn "
-        "from the words (--columns 0)"
+        "To tag words alone, train and store a tagger of the other columns in the model "
+        f"({spelt(TaggerOptions, 'helper', True)}), or train on the words alone ({spelt(FormatSpec, 'columns', '0')})"
     )
