@@ -51,7 +51,9 @@ ALLOWED = {
     "data/kinds.py": None,  # what is typed for each kind of model
     "data/model_file.py": {"--upgrade"},  # of pip
     "connect/wapiti_models.py": {"--type"},  # of wapiti
-    "structures/chain/constraints.py": {"--to"},  # beside what Python has
+    "structures/chain/constraints.py": {"--to-scheme"},  # next to the name in Python
+    "runtime/build.py": None,  # flags of the linker
+    "runtime/start.py": None,  # the command line itself, for small files
     "training/chain/settle.py": {"--atoms", "--learner"},  # beside what Python has
     "pipeline/model.py": {"--format"},  # beside what Python has
     "pipeline/run.py": {"--format"},
