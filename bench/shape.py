@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src" / "palmette"
 RECORD = RESULTS / "shape.json"
 # Folders that the core does not need: kinds of structures, and what is built on models
-ROOMS = ("classification", "connect", "crfsuite", "lab", "models", "parsing", "pipeline", "serve", "tuning")
+ROOMS = ("classification", "connect", "crfsuite", "lab", "models", "parsing", "pipeline", "runtime", "serve", "tuning")
 MANY = 10  # parameters
 
 # Counts the frames between `main` and the first kernel of a command, and what ran on the way.
