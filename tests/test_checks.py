@@ -137,7 +137,7 @@ def test_a_stray_label_is_reported(logged: list[str]) -> None:
 
 def strange(path: Path, spec: FormatSpec, logged: list[str]) -> list[str]:
     corpus = read_corpus(path, spec)
-    warn_of_strange_corpus(corpus, choose_templates("pos", None, None, corpus, Tagger()._resources()))
+    warn_of_strange_corpus(corpus, choose_templates("pos", None, None, corpus, Tagger()._resources(1)))
     return list(logged)
 
 

@@ -210,7 +210,7 @@ def _templates(text: str) -> Any:
 
 @pytest.fixture(scope="module")
 def chunker() -> Tagger:
-    return Tagger("ngrams", passes=3).fit(*load_demo("train"))
+    return Tagger("ngrams", order=1, passes=3).fit(*load_demo("train"))
 
 
 def test_the_start_is_the_chunker(chunker: Tagger) -> None:

@@ -80,13 +80,17 @@ def check_chunker(chunker: ChainModel, views: Sequence[View], templates: str) ->
     shape, seen = chunker.shape, chunker.chain.weights[0].first.size > 0
     if (
         shape.states_per_label != 1
+        or shape.order != 1
         or shape.local
         or seen
         or chunker.encoder is None
         or set(chunker.feature_indexes) != {1}
     ):
         raise OptionError(
-            "init", "the chunker must be a plain chain with dense weights for single labels only", "chunker-init"
+            "init",
+            "the chunker must be a plain chain of order 1 with dense weights for single labels only; train it with "
+            f"{spelt(TaggerOptions, 'order', 1)}",
+            "chunker-init",
         )
     own = {line for line in to_text(chunker.encoder.templates).split("\n") if line.startswith(("U", "u"))}
     if not own & set(templates.split("\n")):

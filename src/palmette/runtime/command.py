@@ -15,7 +15,9 @@ class Export(OutputOptions, Command):
     common = ("output", "quiet")
 
     model: str = option(argument=True, path="input", help="The model file. `palmette compact` makes it small.")
-    output: str = option(short="o", metavar="FOLDER", help="The folder to write, which must be new or empty.")
+    output: str = option(
+        short="o", metavar="FOLDER", path="folder", help="The folder to write, which must be new or empty."
+    )
 
     def run(self) -> None:
         from palmette.runtime.export import MODEL, export_model
