@@ -236,7 +236,7 @@ def few_objects(folder: Path, seed: str, jobs: str, *names: str) -> str:
         "PYTHONPATH": str(folder), "PALMETTE_KERNELS": "python",
     }  # fmt: skip
     command = [sys.executable, str(folder / "few.py"), *names]
-    ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | own, timeout=300)
+    ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | own, timeout=900)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 
