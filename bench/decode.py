@@ -18,8 +18,8 @@ from palmette import Tagger
 from palmette.data import FormatSpec
 from palmette.data.formats.registry import read_corpus
 from palmette.kernels.chain.forms import make_trellis
-from palmette.kernels.chain.viterbi import decode, decode_packed
-from palmette.structures.chain.packed import compact_model
+from palmette.kernels.chain.viterbi import decode
+from palmette.structures.chain.compact import compact_model
 
 ROUNDS, IN_A_ROW = 5, 3
 
@@ -32,7 +32,7 @@ def bench_decode(data: Path, times: int) -> None:
     model: Any = tagger.fit_file(train).model_
     small = compact_model(model)
     encoded, chain = model.encode(corpus), model.with_bias(model.bias)
-    bare = small.bare._replace(bias=small.bias_row(None))
+    small_chain = small.with_bias(small.bias)
     trellis, out, scores = (
         make_trellis(chain, encoded),
         np.zeros(corpus.n_tokens, np.int32),
@@ -53,7 +53,7 @@ def bench_decode(data: Path, times: int) -> None:
             {
                 "attributes": lambda: model.encode(corpus),
                 "search": lambda: decode(chain, encoded, trellis, out, scores, False),
-                "search, compact": lambda: decode_packed(bare, small.packed, encoded, trellis, out, scores, False),
+                "search, compact": lambda: decode(small_chain, encoded, trellis, out, scores, False),
                 "python-crfsuite, search on ready sequences": theirs,
             },
             corpus.n_tokens,

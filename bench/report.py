@@ -96,6 +96,14 @@ def size_rows() -> list[tuple[str, str, str, str]]:
     return [*rows, ("EWT parser, LAS", *parser, "")]
 
 
+def memory_rows() -> list[tuple[str, str, str, str]]:
+    """(model, tagging with it, with its compact form, training), the peak memory of a process."""
+    cell = lambda row: f"{row['memory']:.0f} MB" if row is not None and "memory" in row else ""  # noqa: E731
+    rows = [(what, *(cell(found.get(name)) for name in ("full", "compact", "training")))
+            for what, found in _result("size").items()]  # fmt: skip
+    return [row for row in rows if any(row[1:])]
+
+
 def _speed_row(what: str, mine: float, theirs: float) -> tuple[str, str, str, str]:
     return what, f"{mine:.2f} s", f"{theirs:.2f} s", _ratio(theirs / mine)
 
@@ -141,6 +149,13 @@ def table() -> str:
     lines += [f"| {' | '.join(row)} |" for row in speed_rows()]
     lines += ["", "| size of the model file (score on test) | full | compact | python-crfsuite |", "|---|--:|--:|--:|"]
     lines += [f"| {' | '.join(row)} |" for row in size_rows()]
+    if memory_rows():
+        lines += [
+            "",
+            "| peak memory of a process | tag a sentence | with the compact model | train |",
+            "|---|--:|--:|--:|",
+        ]
+        lines += [f"| {' | '.join(row)} |" for row in memory_rows()]
     lines += ["", "| quality on test, mean over fixed seeds | |", "|---|---|"]
     lines += [f"| {a} | {b} |" for a, b in quality_rows()]
     return "\n".join(lines)

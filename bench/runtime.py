@@ -97,7 +97,8 @@ def bench_runtime(data: Path, times: int) -> None:
             model, compact = Path(name) / "model.palm", Path(name) / "compact.palm"
             tagger = Tagger(seed=1, **own.options).fit_file(data / own.train, spec=own.reading, threads=1)
             tagger.save(model)
-            tagger.compact().save(compact)
+            tagger.compact()
+            tagger.save(compact)
             given = list(sentences(data / own.other, own.reading))
             for kind, file in (("", model), (", compact", compact)):
                 found[what + kind] = {"sentences": len(given)}

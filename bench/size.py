@@ -1,5 +1,5 @@
 """Sizes of models with their scores: full and compact ones, beside those of python-crfsuite with the same features
-where it can have them.
+where it can have them; and the memory that training takes, and tagging one sentence in a process of its own.
 
 A compact model is made with development data (the corpus's own, or a held-out tenth of the training sentences, which no
 side trains on); the test file is read once for each model.
@@ -8,6 +8,7 @@ side trains on); the test file is read once for each model.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import pycrfsuite
 
-from bench.measure import TEMPLATES, keep
+from bench.measure import TEMPLATES, keep, process
 from bench.rival import attributes
 from palmette import Crf, Tagger
 from palmette.data import FormatSpec
@@ -26,6 +27,11 @@ from palmette.evaluation.scores import LabelScores, score
 from palmette.structures.chain.compact import compact_on
 
 ROUNDS = 60
+LABELS = (  # further tasks, with more labels
+    ("EWT FEATS", "ud-ewt/en_ewt-ud-{}.conllu", "feats"),
+    ("Turkish FEATS", "ud-tr/tr_imst-ud-{}.conllu", "feats"),
+    ("Armenian FEATS", "ud-hy/hy_bsut-ud-{}.conllu", "feats"),
+)
 
 
 def bench_size(data: Path, times: int) -> None:
@@ -50,6 +56,12 @@ def bench_size(data: Path, times: int) -> None:
         ewt = [read_corpus(data / "ud-ewt" / f"en_ewt-ud-{part}.conllu", FormatSpec(label="xpos"))
                for part in ("train", "dev", "test")]  # fmt: skip
         found["EWT XPOS"] = _mine(Tagger("pos", order=2, learner="perceptron", passes=8, seed=1), *ewt, folder)
+        for name, where, label in LABELS:
+            parts = [
+                read_corpus(data / where.format(part), FormatSpec(label=label)) for part in ("train", "dev", "test")
+            ]
+            found[name] = _mine(Tagger("pos", learner="perceptron", passes=8, seed=1), *parts, folder)
+            found[name]["training"] = {"memory": _training_memory(data / where.format("train"), label, folder)}
         jnlpba = [read_corpus(data / "jnlpba" / f"{part}.txt", FormatSpec()) for part in ("train", "dev", "test")]
         found["JNLPBA"] = _mine(Tagger("ner", learner="perceptron", passes=8, seed=1), *jnlpba, folder)
     keep("size", found)
@@ -65,8 +77,27 @@ def _mine(tagger: Tagger, train: Corpus, dev: Corpus, test: Corpus, folder: Path
             tagger.model_, _ = compact_on(tagger.model_, dev)
         file = folder / f"{name}.palm"
         tagger.save(file)
-        rows[name] = {"megabytes": os.path.getsize(file) / 1e6, "score": _figure(Tagger.load(file).evaluate(test))}
+        rows[name] = {
+            "megabytes": os.path.getsize(file) / 1e6, "score": _figure(Tagger.load(file).evaluate(test)),
+            "memory": _tagging_memory(file, test, folder),
+        }  # fmt: skip
     return rows
+
+
+def _tagging_memory(model: Path, test: Corpus, folder: Path) -> float:
+    """The peak memory of a process that tags the first sentence, in MB."""
+    sentence = folder / "sentence.txt"
+    sentence.write_text("".join("\t".join(row) + "\n" for row in test.sentence(0)) + "\n", encoding="utf-8")
+    command = [sys.executable, "-m", "palmette", "tag", str(model), str(sentence), "-o", str(folder / "tagged.txt"),
+               "--format", "columns", "--separator", "tab", "-q"]  # fmt: skip
+    return process(command)[2]
+
+
+def _training_memory(train: Path, label: str, folder: Path) -> float:
+    """The peak memory of a training with one thread, in MB."""
+    command = [sys.executable, "-m", "palmette", "train", str(train), "-o", str(folder / "t.palm"), "--label", label,
+               "--passes", "3", "--learner", "perceptron", "--threads", "1", "-q"]  # fmt: skip
+    return process(command)[2]
 
 
 def _theirs(params: dict[str, Any], train: Corpus, test: Corpus, folder: Path) -> dict[str, Any]:
@@ -102,7 +133,9 @@ def _figure(scores: LabelScores) -> float:
 
 
 def _print(found: dict[str, Any]) -> None:
-    print(f"{'':26}{'':18}{'MB':>8}{'score on test':>16}")
+    print(f"{'':26}{'':18}{'MB':>8}{'score on test':>16}{'MB of memory':>16}")
     for what, rows in found.items():
         for name, row in rows.items():
-            print(f"{what:26}{name:18}{row['megabytes']:8.2f}{row['score']:16.2f}")
+            size, score = (f"{row[key]:.2f}" if key in row else "" for key in ("megabytes", "score"))
+            memory = f"{row['memory']:.0f}" if "memory" in row else ""
+            print(f"{what:26}{name:18}{size:>8}{score:>16}{memory:>16}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -74,7 +75,8 @@ def _signature(function: Any) -> str:
 
 def _text(made: Any) -> str:
     """The docstring on one line, without its examples, which are indented."""
-    lines = (inspect.cleandoc(own_text(made)) if inspect.isclass(made) else inspect.getdoc(made) or "").split("\n")
+    text = inspect.cleandoc(own_text(made)) if inspect.isclass(made) else inspect.getdoc(made) or ""
+    lines = re.split(r"\n\n(?:Parameters|Returns)\n-", text)[0].split("\n")
     return " ".join(line.strip() for line in lines if line.strip() and not line.startswith("    "))
 
 

@@ -34,6 +34,9 @@ def messages() -> Iterator[None]:
     logger = logging.getLogger("palmette")
     logger.handlers, logger.propagate = [], True
     logger.setLevel(logging.NOTSET)
+    posteriors = sys.modules.get("palmette.structures.chain.posteriors")
+    if posteriors is not None:
+        posteriors.told.clear()  # what is told once per process is told once per test
 
 
 @pytest.fixture

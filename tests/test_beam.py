@@ -110,7 +110,7 @@ def test_updates_are_those_of_the_definition(update: str, drawn: BeamCase, B: in
     assert_equal_weights(averaged, twin.mean)
 
 
-@few(2)
+@few(1)
 @given(beam_cases(learning=True), st.sampled_from([1, 2, 3]), st.sampled_from(FIXING), st.booleans())
 def test_all_updates_but_the_standard_one_are_violations(drawn: BeamCase, B: int, update: str, recombine: bool) -> None:
     rule = rule_of(drawn, B, update, recombine)

@@ -129,7 +129,7 @@ DEV = noisy(1, 60)
 def test_weights_that_are_three_times_as_large(order: int, learner: str, options: dict) -> None:
     """The temperature undoes it, and everything else is as it was."""
     model, dev = trained(order, learner, **options), column_corpus(*DEV)
-    large = replace(model, chain=with_temperature(model.chain, 1 / 3))
+    large = model.changed(searched=with_temperature(model.searched, 1 / 3))
     (plain, first), (same, second) = fit_temperature(model, dev), fit_temperature(large, dev)
     assert second.temperature == pytest.approx(3 * first.temperature, rel=2e-3)
     assert second.after["nll"] == pytest.approx(first.after["nll"], rel=1e-5)
@@ -237,7 +237,7 @@ def test_training_calibrates_on_development_data(options: dict) -> None:
 
 def test_training_without_development_data_is_not_calibrated_and_its_numbers_state_it(caplog) -> None:
     X, y = load_demo("train")
-    tagger = Tagger("chunk", passes=2).fit(X, y)
+    tagger = Tagger("chunk", passes=2, dev_share=0).fit(X, y)
     assert not tagger.calibrated_
     assert tagger.predict_confidence(X[:1])[0]["calibrated"] is False
     assert caplog.text.count("not calibrated") == 1

@@ -371,6 +371,12 @@ def test_a_training_is_repeated_from_one_file(cli: Cli, demo: Path) -> None:
     cli.fine("train --config t.toml -o three.palm --l2 2 --save-config again.toml")
     assert tomllib.loads((demo / "again.toml").read_text(encoding="utf-8")) == found | {"output": "three.palm", "l2": 2}
     assert (demo / "three.palm").read_bytes() != (demo / "one.palm").read_bytes()
+    cli.fine("train train.txt --config one.palm -o like.palm")  # the options that a model remembers
+    assert (demo / "like.palm").read_bytes() == (demo / "one.palm").read_bytes()
+    cli.fine("train train.txt --config one.palm -o other.palm --l2 2")
+    assert (demo / "other.palm").read_bytes() == (demo / "three.palm").read_bytes()
+    assert "leave --as and --resume out" in cli("train train.txt --config one.palm -o x.palm --resume one.palm").err
+    assert "another kind of model" in cli("classifier train train.txt --config one.palm -o x.palm").err
 
 
 @pytest.mark.parametrize(

@@ -386,5 +386,5 @@ def test_the_command_trains_on_a_cluster(files, tmp_path, driver):
 
 def test_shards_of_files_make_a_compact_model(files) -> None:
     tagger = Tagger("chunk", passes=2, shards=2).fit_files(files[:2], compact=0.5)
-    assert tagger.model_.packed is not None
+    assert tagger.model_.compact
     assert tagger.compaction_ is not None

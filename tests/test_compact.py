@@ -19,10 +19,10 @@ from palmette import Beam, Crf, Latent, Tagger
 from palmette.data import model_file
 from palmette.datasets import load_demo
 from palmette.errors import ModelError, UsageError
-from palmette.kernels.chain.forms import Active, Data, make_trellis, no_active
-from palmette.kernels.chain.viterbi import PackedRows, decode_packed
+from palmette.kernels.chain.forms import WHOLE_ROWS, Active, Data, make_trellis, no_active, not_stored
+from palmette.kernels.chain.viterbi import decode
 from palmette.structures import Shape, everything_allowed, items_of, new_chain, unseen
-from palmette.structures.chain.packed import CompactModel, packed_rows, unpacked_rows
+from palmette.structures.chain.stored_rows import is_small, rounded_rows, store_rows, unpacked, whole_rows
 
 X, Y = load_demo("train")
 DEV_X, DEV_Y = load_demo("dev")
@@ -51,12 +51,13 @@ def test_packed_weights_against_all_paths(
     chain = new_chain(Shape(H, order, triples=order == 2), {}, everything_allowed(H), {})
     for table in chain.transitions:
         table.w[:, :H] = rng.integers(-9, 10, (table.w.shape[0], H))
-    number = np.zeros((6, chain.bias.size), np.int8)
-    number[:, :H] = rng.integers(-127, 128, (6, H))
+    number = rng.integers(-127, 128, (6, H)).astype(np.int8)
     scale = (rng.integers(1, 9, 6) / 8).astype(np.float32)
     data = _data(attributes, values, H)
     out, score = np.zeros(len(attributes), np.int32), np.zeros(1)
-    decode_packed(chain, PackedRows(number, scale), data, make_trellis(chain, data), out, score, False)
+    small = not_stored()._replace(kind=WHOLE_ROWS, cells=H, number=number.reshape(-1), scale=scale)
+    chain = chain._replace(stored=(small, *chain.stored[1:]))
+    decode(chain, data, make_trellis(chain, data), out, score, False)
 
     ends, pairs, triples = (table.w for table in chain.transitions)
     val = data.features[0].val
@@ -84,11 +85,13 @@ def test_rounding_to_8_bits_is_off_by_half_a_step(width: int, seed: int) -> None
     rows = chain.weights[0]
     rows.slot[:] = np.arange(1, 8)
     rows.w[1:8, :width] = rng.normal(size=(7, width)) * 10.0 ** rng.integers(-6, 6, (7, 1))
-    packed = packed_rows(rows)
-    again = unpacked_rows(packed).w[1:]
+    shape = Shape(width, 1)
+    small = rounded_rows(store_rows(rows, shape, 1))
+    again = unpacked(small, shape, 1).w[1:]
     step = np.abs(rows.w[1:8]).max(axis=1, keepdims=True) / 127
+    assert is_small(small)
     assert (np.abs(again - rows.w[1:8]) <= 0.501 * step).all()
-    assert not packed.number[:, width:].any()
+    assert np.array_equal(whole_rows(small, slice(0, 7)) * small.scale[:, None], again[:, :width])
 
 
 def _tagger(**options: Any) -> Tagger:
@@ -109,21 +112,21 @@ def test_a_compact_tagger_is_saved_loaded_and_used(tmp_path: Path) -> None:
     again, copy = Tagger.load(tmp_path / "small.palm"), pickle.loads(pickle.dumps(tagger))
     wanted = tagger.predict(DEV_X)
     for one in (again, copy):
-        assert isinstance(one.model_, CompactModel)
+        assert one.model_.compact
         assert one.predict(DEV_X) == wanted
         session = one.session()
         assert [session.tag(tokens) for tokens in DEV_X] == wanted
-        assert "chain" not in vars(one.model_)  # nothing was unpacked
     assert again.score(DEV_X, DEV_Y) > before - 0.02
-    assert [best[0][0] for best in again.nbest(DEV_X[:20], 2)] == wanted[:20]  # by unpacked weights
+    assert [best[0][0] for best in again.nbest(DEV_X[:20], 2)] == wanted[:20]
     assert len(again.predict_marginals(DEV_X[:1])[0]) == len(DEV_X[0])
+    assert again.model_._unpacked is None
     new = [
         unseen(one.model_, items_of(one.model_, DEV_X).corpus).tolist()
         for one in (again, Tagger.load(tmp_path / "full.palm"))
     ]
     assert new[0] == new[1]
     again.calibrate(DEV_X, DEV_Y)
-    assert isinstance(again.model_, CompactModel)
+    assert again.model_.compact
     again.save(tmp_path / "calibrated.palm")
     assert Tagger.load(tmp_path / "calibrated.palm").calibrated_
     names = {again.model_.names[1][k] for k in range(len(again.model_.names[1]))}
@@ -195,6 +198,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert "weights" in cli.fine("inspect small.palm")
     assert "no development data" in cli("compact small.palm -o again.palm").err
     cli.fine("train train.txt -o c.palm --features chunk --passes 3 --dev dev.txt --compact -q")
-    assert Tagger.load(tmp_path / "c.palm").model_.packed is not None
+    assert Tagger.load(tmp_path / "c.palm").model_.compact
     assert "choose one of them" in cli("train train.txt -o d.palm --compact --checkpoint").err
     assert "full model" in cli("train train.txt -o d.palm --resume small.palm").err

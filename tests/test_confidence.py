@@ -55,13 +55,13 @@ def tagger(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def every(tagger: Tagger, sentence: list[str], allowed: list | None = None) -> dict[tuple[str, ...], float]:
-    """The confidence of each label sequence, by `log_confidence`; among those allowed if that is given."""
+    """The confidence of each label sequence, by `log_probability`; among those allowed if that is given."""
     choices = [
         [y for y in tagger.labels_ if want is None or y == want or (isinstance(want, set) and y in want)]
         for want in allowed or [None] * len(sentence)
     ]
     sequences = list(itertools.product(*choices))
-    found = tagger.log_confidence([sentence] * len(sequences), [list(labels) for labels in sequences])
+    found = tagger.log_probability([sentence] * len(sequences), [list(labels) for labels in sequences])
     total = math.fsum(map(math.exp, found))
     if allowed is None:
         assert total == pytest.approx(1.0, abs=1e-6)
@@ -131,7 +131,7 @@ def test_the_exact_search_and_the_confidence_of_its_labels_agree(tagger: Tagger)
     labels, _ = tagger.predict_exact(SENTENCES)
     corpus = corpus_from_items(SENTENCES).corpus
     log_shares = tagger.model_.decode(corpus, "exact").scores
-    assert tagger.log_confidence(SENTENCES, labels) == pytest.approx(log_shares.tolist(), abs=1e-6)
+    assert tagger.log_probability(SENTENCES, labels) == pytest.approx(log_shares.tolist(), abs=1e-6)
     for sentence, own, log_share in zip(SENTENCES, labels, log_shares, strict=True):
         shares = every(tagger, sentence)
         assert shares[tuple(own)] == pytest.approx(max(shares.values()), abs=1e-6)
@@ -148,9 +148,8 @@ def test_a_perceptron_has_probabilities_after_calibration_only() -> None:
     sentence = dev[0][:2]
     assert not tagger.calibrated_
     assert tagger.temperature_ == 1.0
-    for ask in (lambda: tagger.predict_proba(sentence), lambda: tagger.log_probability(*dev)):
-        with pytest.raises(UsageError, match=r"not calibrated.*calibrate\(X, y\)"):
-            ask()
+    with pytest.raises(UsageError, match=r"not calibrated.*calibrate\(X, y\)"):
+        tagger.predict_proba(sentence)
     before = tagger.predict(dev[0])
     found = tagger.calibrate(*dev)
     assert tagger.calibrated_

@@ -24,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("demo")
     leave_demo(made)
     X, _ = load_demo("train")
-    tagger = Tagger("chunk", passes=3).fit_file(made / "train.txt")
+    tagger = Tagger("chunk", passes=3, dev_share=0).fit_file(made / "train.txt")
     tagger.save(made / "chunk.palm")
     tagger.calibrate(*load_demo("dev"))
     tagger.save(made / "sure.palm")

@@ -1,4 +1,5 @@
-"""What a tagger does that is told nothing: templates by the labels, a learner by the rule, sentences held out."""
+"""What a tagger does that is told nothing: templates by the labels, learner, order and passes by the rule, confidences
+calibrated by a model of a sample."""
 
 from __future__ import annotations
 
@@ -8,21 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from palmette import Beam, Crf, LabelHistory, Latent, Mira, Perceptron, Tagger
 from palmette.cli import main
 from palmette.data import corpus_from_items
-from palmette.data.subset import held_out
+from palmette.data.subset import take
 from palmette.datasets import load_demo
-from palmette.options.learners import HELD_OUT, LEAST_SENTENCES, MOST_LABELS, Auto, n_held_out
+from palmette.options import ChainSettings
+from palmette.options.learners import MOST_LABELS, MOST_LABELS_IN_PAIRS, PASSES_OF_MIRA, Auto
 from palmette.structures import attribute_words
-from palmette.training.chain.fit import n_to_hold_out
+from palmette.structures.chain.calibrate import calibrated_on_dev
+from palmette.training.chain.calibration import ASIDE, GROWTH, LEAST, SAMPLE, SHARE, parts_to_calibrate
 
 X = [["the", "old", "man"], ["a", "boat"], ["the", "man", "sings"]]
 Y = [["D", "A", "N"], ["D", "N"], ["D", "N", "V"]]
-MANY = LEAST_SENTENCES
 
 
 def chosen(X: Any = X, y: Any = Y, **params: Any) -> Any:
@@ -49,7 +49,7 @@ def test_nothing_said_is_mira_and_the_model_says_so(caplog: pytest.LogCaptureFix
     assert "no learner was chosen: using `Mira(nbest=5)`" in caplog.text
     assert tagger.learner == "auto"  # parameters stay as they were given
     assert tagger.model_.settings.learner == Mira(nbest=5)
-    assert same_weights(tagger, Tagger(learner=Mira(nbest=5), passes=3).fit(X, Y))
+    assert same_weights(tagger, Tagger(learner=Mira(nbest=5), passes=3, order=2).fit(X, Y))
     assert same_weights(tagger, Tagger(learner="auto", passes=3).fit(X, Y))
 
 
@@ -57,7 +57,7 @@ def test_confidences_of_the_default_are_of_a_useful_size(tmp_path: Path) -> None
     """Margins are small numbers; other learners, and mira if it is named, keep their own scale."""
     X, y = load_demo("train")
     some, gold = load_demo("dev")
-    tagger = Tagger(passes=5).fit(X, y)
+    tagger = Tagger(passes=5, dev_share=0).fit(X, y)
     pairs = zip(tagger.predict_marginals(some), gold, strict=True)
     of_gold = [row.get(label, 0.0) for rows, labels in pairs for row, label in zip(rows, labels, strict=True)]
     assert tagger.score(some, gold) - 0.05 < np.mean(of_gold)
@@ -165,68 +165,114 @@ def test_unread_columns_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     assert "using the named set `pos`, which reads 1 of 2 columns" in caplog.text
 
 
-# --- what is held out ---------------------------------------------------------------------------------------
+# --- order, passes, batches ---------------------------------------------------------------------------------
 
 
-def test_how_many_sentences_are_held_out() -> None:
-    assert [n_held_out(n) for n in (0, 1, MANY - 1)] == [0, 0, 0]
-    assert n_held_out(MANY) == MANY // 10
-    assert n_held_out(10**6) == HELD_OUT
+def test_the_default_is_what_these_options_give() -> None:
+    for X_, labels in ((X, Y), (items_of(X), Y)):
+        named = Tagger(learner=Mira(nbest=5), order=2, passes=PASSES_OF_MIRA, batch_size=1).fit(X_, labels)
+        assert same_weights(Tagger().fit(X_, labels), named)
 
 
-@given(st.lists(st.lists(st.sampled_from("ABCDEFG"), min_size=1, max_size=4), min_size=1, max_size=12), st.data())
-def test_every_label_can_still_be_learnt(y: list[list[str]], data: st.DataObject) -> None:
-    n, seed = data.draw(st.integers(0, len(y))), data.draw(st.integers(0, 5))
-    corpus = corpus_from_items([[f"w{k}"] * len(labels) for k, labels in enumerate(y)], y).corpus
-    rest, dev = held_out(corpus, n, seed)
-    assert dev.n_sentences <= n
-    assert rest.labels is not None
-    assert set(rest.labels.types) == {label for labels in y for label in labels}
-    words = [sentence.columns[0].types for sentence in (rest, dev) if sentence.n_sentences]
-    assert sorted(word for own in words for word in own) == sorted(f"w{k}" for k in range(len(y)))
+def items_of(sentences: list[list[str]]) -> list[list[dict[str, bool]]]:
+    return [[{word: True} for word in sentence] for sentence in sentences]
 
 
-def test_enough_data_chooses_the_number_of_passes(caplog: pytest.LogCaptureFixture) -> None:
-    """As by hand: sentences held out, the best pass found on them, then all sentences in as many passes."""
+def test_many_labels_depend_on_one_label_before_them() -> None:
+    for n, order in ((MOST_LABELS_IN_PAIRS, 2), (MOST_LABELS_IN_PAIRS + 1, 1)):
+        words = [[f"w{k}"] for k in range(n)]
+        labels = [[f"L{k}"] for k in range(n)]
+        assert Tagger(passes=1).fit(words, labels).model_.shape.order == order
+        assert Tagger(passes=1).fit(items_of(words), labels).model_.shape.order == order
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"order": 1}, {"learner": Mira(nbest=5)}, {"learner": "perceptron"}, {"search": Beam(2)},
+        {"states": Latent(2)}, {"transition_features": "seen"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_order_1_where_it_is_given_or_a_learner_is(params: dict[str, Any]) -> None:
+    assert Tagger(passes=1, **params).fit(X, Y).model_.shape.order == 1
+
+
+def test_the_number_of_passes_is_that_of_the_learner_or_of_the_user() -> None:
+    def passes(**params: Any) -> int:
+        return ChainSettings(**params).with_learner_for(3, valued=False).n_passes()
+
+    assert passes() == PASSES_OF_MIRA
+    assert [passes(passes=3), passes(patience=2), passes(learner="mira"), passes(search=Beam(2))] == [3, 100, 10, 10]
+
+
+def test_learners_with_margins_learn_one_by_one() -> None:
+    for learner in ("mira", "pa", "arow"):
+        assert ChainSettings(learner=learner).with_batch_size_for(10**9).batch_size is None
+
+
+# --- confidences --------------------------------------------------------------------------------------------
+
+
+def noisy(n: int) -> tuple[list[list[str]], list[list[str]]]:
+    """Sentences of two words, a fifth of whose labels cannot be learnt."""
     rng = np.random.default_rng(0)
-    sentences = [[f"w{k}" for k in rng.integers(0, 40, 2)] for _ in range(MANY)]
-    labels = [[f"L{int(word[1:]) % 5 if rng.random() < 0.8 else 0}" for word in words] for words in sentences]
+    words = [[f"w{k}" for k in rng.integers(0, 40, 2)] for _ in range(n)]
+    return words, [[f"L{int(word[1:]) % 5 if rng.random() < 0.8 else 0}" for word in own] for own in words]
+
+
+def test_a_model_of_a_sample_calibrates_that_of_all_sentences(caplog: pytest.LogCaptureFixture) -> None:
+    """As by hand: a part is set aside, a model of the others is calibrated on it; all sentences are learnt from."""
+    sentences, labels = noisy(LEAST)
     seen: list[Any] = []
     with caplog.at_level(logging.INFO, "palmette"):
-        tagger = Tagger(passes=4).fit(sentences, labels, progress=lambda *told: seen.append(told[3]))
-    assert f"{MANY // 10:,} sentences are held out" in caplog.text
-    named: dict[str, Any] = {"learner": Mira(nbest=5)}
-    rest, dev = held_out(corpus_from_items(sentences, labels).corpus, MANY // 10, 1)
-    first = Tagger(**named, passes=4).fit_corpus(rest, dev)
-    best = first.outcome_.best_epoch
-    assert same_weights(tagger, Tagger(**named, passes=best).fit(sentences, labels))
-    assert [row.dev for row in seen if row is not None] == [row["dev"] for row in first.training_log_] + [None] * best
-    kept, fitted = (one.model_.meta["calibration"] for one in (tagger, first))
-    assert kept["temperature"] == fitted["temperature"] == tagger.temperature_ != 0.2
-    assert kept["data"].startswith("sentences held out of ")
+        tagger = Tagger(passes=3).fit(sentences, labels, progress=lambda *told: seen.append(told[3]))
+    assert f"calibrated on {LEAST // SHARE} sentences, by a model of {LEAST - LEAST // SHARE} others" in caplog.text
+    assert caplog.text.count("attributes, order 2") == 1
+    assert [row.dev for row in seen if row is not None] == [None] * 3
+    corpus = corpus_from_items(sentences, labels).corpus
+    parts = parts_to_calibrate(corpus, Tagger(passes=3)._request())
+    assert parts is not None
+    numbers = [set(part.numbers.tolist()) for part in parts if part.numbers is not None]
+    assert not numbers[0] & numbers[1]
+    assert len(numbers[0] | numbers[1]) == LEAST
+    named: dict[str, Any] = {"learner": Mira(nbest=5), "order": 2, "passes": 3}
+    assert same_weights(tagger, Tagger(**named).fit(sentences, labels))
+    other = calibrated_on_dev(Tagger(**named).fit_corpus(parts.sample, None).model_, parts.aside)
+    assert other is not None
+    assert tagger.temperature_ == pytest.approx(other.temperature * (LEAST / parts.sample.n_sentences) ** GROWTH)
     assert tagger.calibrated_
 
 
-def test_when_nothing_is_held_out() -> None:
-    corpus = corpus_from_items([["w"]] * MANY, [["A"], ["B"]] * (MANY // 2)).corpus
-    assert n_to_hold_out(corpus, Tagger()._settings()) == MANY // 10
-    for params in (
+def test_a_sample_has_a_limit() -> None:
+    corpus = corpus_from_items([["w"]] * 2 * SAMPLE, [["A"], ["B"]] * SAMPLE).corpus
+    parts = parts_to_calibrate(corpus, Tagger()._request())
+    assert parts is not None
+    assert (parts.sample.n_sentences, parts.aside.n_sentences) == (SAMPLE, ASIDE)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
         {"learner": Mira(nbest=5)}, {"learner": "perceptron"}, {"patience": 2}, {"tune_bias": True},
-        {"states": Latent(2)},
-    ):  # fmt: skip
-        assert n_to_hold_out(corpus, Tagger(**params)._settings()) == 0
-    seen: list[Any] = []
-    Tagger(passes=1, dev_share=0).fit_corpus(corpus, None, progress=lambda *told: seen.append(told[3]))
-    Tagger(passes=1).fit_corpus(corpus, None, checkpoint=True, progress=lambda *told: seen.append(told[3]))
-    assert [row.dev for row in seen if row is not None] == [None, None]
+        {"states": Latent(2)}, {"dev_share": 0},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_when_no_sample_is_drawn(params: dict[str, Any]) -> None:
+    corpus = corpus_from_items([["w"]] * LEAST, [["A"], ["B"]] * (LEAST // 2)).corpus
+    assert parts_to_calibrate(corpus, Tagger()._request()) is not None
+    assert parts_to_calibrate(corpus, Tagger(**params)._request()) is None
+    assert parts_to_calibrate(corpus, Tagger()._request(checkpoint=True)) is None
+    assert parts_to_calibrate(take(corpus, np.arange(LEAST - 1)), Tagger()._request()) is None
 
 
 @pytest.mark.parametrize("odd", [None, {"L1", "L2"}])
-def test_partly_known_labels_are_not_held_out(odd: Any) -> None:
-    labels: list[Any] = [[f"L{k % 7}"] for k in range(MANY)]
+def test_partly_known_labels_calibrate_nothing(odd: Any) -> None:
+    labels: list[Any] = [[f"L{k % 7}"] for k in range(LEAST)]
     labels[0] = [odd]
-    corpus = corpus_from_items([["w"]] * MANY, labels).corpus
-    assert n_to_hold_out(corpus, Tagger()._settings()) == 0
+    corpus = corpus_from_items([["w"]] * LEAST, labels).corpus
+    assert parts_to_calibrate(corpus, Tagger()._request()) is None
 
 
 def test_a_share_of_nothing_is_no_development_data(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_the_package(words: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert sum((folder / name).stat().st_size for name in names - {"model.palm"}) < 300_000
     assert (folder / "model.palm").read_bytes() == words.read_bytes()
     run(["export", str(words), "-o", str(words.parent / "again")])
-    assert "a model of" in capfd.readouterr().err
+    assert "a model of" in capfd.readouterr().out
     assert json.loads(package_json("\u00e9"))["name"] == "model"
 
 

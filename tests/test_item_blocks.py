@@ -122,7 +122,7 @@ def by_definition(X: Any) -> Any:
         return result(X)
 
 
-@few(5)
+@few(3)
 @given(usual, st.integers(1, 8))
 def test_the_kernel_reads_what_the_definition_says(X: list[list[Any]], block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -256,7 +256,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return bytes(good)
 
 
-@few(8)
+@few(4)
 @given(st.one_of(damaged(), st.binary(max_size=60)), st.booleans(), st.integers(0, 6), st.integers(0, 12))
 def test_any_bytes_stay_within_the_arrays(data: bytes, spans: bool, tokens: int, attributes: int) -> None:
     room, around = guarded(make_item_room(tokens, attributes, spans=spans))
@@ -274,7 +274,7 @@ def test_any_bytes_stay_within_the_arrays(data: bytes, spans: bool, tokens: int,
         assert twin.hash[:z].tolist() == room.hash[:z].tolist()
 
 
-@few(7)
+@few(4)
 @given(damaged())
 def test_bytes_that_are_fine_mean_what_they_say(data: bytes) -> None:
     room = make_item_room(500, 500, spans=True)

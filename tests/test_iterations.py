@@ -17,6 +17,7 @@ from palmette import Classifier, Crf, Dplvm, Latent, LinearClassifier, MaxEnt, P
 from palmette.datasets import load_demo, load_grammaticality, load_trees, load_vowels
 from palmette.errors import UsageError
 from palmette.options import OptionError
+from palmette.options.learners import PATIENCE
 from palmette.parsing import jackknife
 from palmette.parsing.retag import trained_tagger
 from palmette.training import minimise
@@ -136,6 +137,17 @@ def test_no_warning_without_need(logged: list[str]) -> None:
     assert stopped.outcome_.ended.startswith("stopped: no better iteration")
     assert not any(tagger.outcome_.cut_short for tagger in (converged, early, stopped))
     assert not any("--iterations" in message for message in logged)
+
+
+def test_development_data_ends_a_training_of_open_length() -> None:
+    """A number of iterations that is given is kept to; without one L-BFGS converges or stops by development data."""
+    stopped = Tagger("chunk", learner=Crf(tolerance=0.0)).fit(X, Y, dev=DEV).outcome_
+    assert stopped.ended == f"stopped: no better iteration than {stopped.best_epoch} in the last {PATIENCE}"
+    assert len(stopped.training_log) == stopped.best_epoch + PATIENCE
+    given = Tagger("chunk", learner=Crf(tolerance=0.0, iterations=stopped.best_epoch + PATIENCE + 1))
+    given = given.fit(X, Y, dev=DEV).outcome_
+    assert len(given.training_log) == stopped.best_epoch + PATIENCE + 1
+    assert Tagger("chunk", learner="crf").fit(X, Y).outcome_.ended.startswith("converged")
 
 
 def test_restarts_warn_once(logged: list[str]) -> None:

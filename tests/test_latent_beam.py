@@ -87,7 +87,7 @@ def test_a_wide_beam_is_exact(drawn: BeamCase, restricted: bool) -> None:
 
 
 @pytest.mark.parametrize("update", [update for update in UPDATES if update != "laso-mean"])  # not with hidden states
-@few(2)
+@few(1)
 @given(drawn=latent_cases(learning=True), B=WIDTHS, seed=st.integers(0, 99), recombine=st.booleans())
 def test_updates_are_those_of_the_definition(update: str, drawn: BeamCase, B: int, seed: int, recombine: bool) -> None:
     case = drawn.case
@@ -145,7 +145,7 @@ def without_ties(case: Case, seed: int) -> Case:
 
 
 @pytest.mark.parametrize(("learner", "kind"), [(ProbPerc, "probperc"), (Mira, "mira"), (PassiveAggressive, "PA-I")])
-@few(2)
+@few(1)
 @given(
     drawn=latent_cases(learning=True), update=st.sampled_from(LIST_UPDATES), B=st.sampled_from([1, 2, 4, 9]),
     n=st.integers(1, 4), seed=st.integers(0, 999), recombine=st.booleans(),

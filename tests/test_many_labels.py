@@ -18,7 +18,7 @@ from strategies import cases, few
 from palmette import Tagger
 from palmette.datasets import load_demo
 from palmette.structures import ChainModel, as_lists, fixed, growing, is_list, items_of
-from palmette.structures.chain import lists, serialise
+from palmette.structures.chain import lists, serialise, stored_rows
 from palmette.structures.chain.lists import as_rows, entries, from_entries, without_zeros
 from palmette.training.chain import start
 
@@ -28,8 +28,9 @@ TEMPLATES = "U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[0,1]\nB"
 @pytest.fixture
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two labels count as many, and lists have room for one combination more."""
-    for module in (start, serialise):
+    for module in (start, serialise, stored_rows):
         monkeypatch.setattr(module, "MANY_LABELS", 2)
+    monkeypatch.setattr(start, "MOST_ROWS", 0)
     monkeypatch.setattr(lists, "SPARE", 1)
 
 
@@ -122,8 +123,10 @@ def test_a_checkpoint_of_lists_goes_on_exactly(few_are_many: None, options: dict
     assert weights_by_name(rest) == weights_by_name(whole)
 
 
-def test_memory_follows_the_labels_that_attributes_meet() -> None:
-    """600 labels, of which an attribute meets a few: rows would have a number for each."""
+@pytest.mark.parametrize("most_rows", [0, start.MOST_ROWS])
+def test_memory_follows_the_labels_that_attributes_meet(most_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """600 labels, of which an attribute meets a few: rows, which training may use, have a number for each."""
+    monkeypatch.setattr(start, "MOST_ROWS", most_rows)
     X, y = supertags(600, 300)
     model, _ = fit(column_corpus(X, y), TEMPLATES, passes=2)
     one = model.chain.weights[0]

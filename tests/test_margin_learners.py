@@ -160,7 +160,7 @@ def call_span_cost(m: Chain, gold: np.ndarray, path: np.ndarray, tables: Chunks)
 
 
 @pytest.mark.jit
-@few(4)
+@few(2)
 @given(st.sampled_from(sorted(SCHEMES)), st.integers(1, 8), st.integers(1, 3), st.integers(0, 2**32))
 def test_the_span_cost_is_that_of_the_scorer(scheme: str, n: int, states_per_label: int, seed: int) -> None:
     """Chunks that only one of two label sequences has: guessed + gold - 2 * correct of the metric, and a plain twin."""
@@ -204,7 +204,7 @@ def programs() -> st.SearchStrategy[tuple[np.ndarray, np.ndarray, float]]:
 
 
 @pytest.mark.jit
-@few(4)
+@few(2)
 @given(programs())
 def test_hildreth_finds_the_optimum(program: tuple[np.ndarray, np.ndarray, float]) -> None:
     A, b, C = program
@@ -249,7 +249,7 @@ def call_within_sum(A: np.ndarray, b: np.ndarray, C: float) -> np.ndarray:
 
 
 @pytest.mark.jit
-@few(4)
+@few(2)
 @given(programs())
 def test_a_capped_sum_finds_the_optimum(program: tuple[np.ndarray, np.ndarray, float]) -> None:
     """By the conditions of Karush, Kuhn and Tucker, and by all choices of what is zero."""

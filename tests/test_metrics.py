@@ -387,3 +387,25 @@ def test_scoring_does_not_import_numba() -> None:
     code = "import sys, palmette.evaluation.scores, palmette.evaluation.spans; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_weights_of_sentences_are_routed_to_fit() -> None:
+    """With metadata routing a search passes on what `set_fit_request` asks for, and clones keep it."""
+    import numpy as np
+    from sklearn import config_context
+    from sklearn.base import clone
+    from sklearn.exceptions import UnsetMetadataPassedError
+    from sklearn.model_selection import cross_val_score
+
+    from palmette import Tagger
+    from palmette.errors import UsageError
+
+    X, y, weights = [["a", "b"], ["b", "a"]] * 4, [["A", "B"], ["B", "A"]] * 4, {"sample_weight": np.ones(8)}
+    plain = Tagger("pos", learner="perceptron", passes=1)
+    with config_context(enable_metadata_routing=True):
+        asking = clone(plain.set_fit_request(sample_weight=True).set_score_request(sample_weight=False))
+        assert len(cross_val_score(asking, X, y, cv=2, params=weights)) == 2
+        with pytest.raises(UnsetMetadataPassedError):
+            cross_val_score(Tagger("pos", passes=1), X, y, cv=2, params=weights, error_score="raise")
+        with pytest.raises(UsageError, match="no parameter 'weight'"):
+            plain.set_fit_request(weight=True)

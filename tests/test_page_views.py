@@ -204,12 +204,11 @@ def test_weights_are_found_by_a_text() -> None:
     for one in found["attributes"]:
         assert "house" in one["attribute"].lower()
         number = next(k for k in range(len(model.names[1])) if model.names[1][k] == one["attribute"])
-        rows = model.chain.weights[0]
         from palmette.structures.chain.explain import weight_of
 
         for row in one["weights"]:
             state = (model.labels.index(row["label"]),)
-            assert row["weight"] == pytest.approx(weight_of(model.chain, rows, number, state))
+            assert row["weight"] == pytest.approx(weight_of(model.chain, number, state))
     assert ask("crf", "weights", search="no such text at all")["attributes"] == []
 
 

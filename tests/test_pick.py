@@ -43,7 +43,7 @@ def corpus_of(sentences: list[list[str]]) -> Corpus:
 def test_uncertainty_by_enumeration(tagger: Tagger, sentence: list[str]) -> None:
     labels, n = tagger.labels_, len(sentence)
     paths = list(itertools.product(labels, repeat=n))
-    share = np.exp(tagger.log_confidence([sentence] * len(paths), [list(path) for path in paths]))
+    share = np.exp(tagger.log_probability([sentence] * len(paths), [list(path) for path in paths]))
     assert share.sum() == pytest.approx(1, abs=1e-5)
     first, second = sorted(share.tolist(), reverse=True)[:2]
     marginal = [[share[[path[i] == label for path in paths]].sum() for label in labels] for i in range(n)]

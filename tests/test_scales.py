@@ -57,8 +57,9 @@ CELLS = {
     "forbidden": Cell({"forbidden": (("B-ADVP", "B-ADVP"),)}), "ends": Cell({"ends": False}),
     "dev_share": Cell({"dev_share": 0.3}),
 }  # fmt: skip
-# What changes no model: `learner` is crossed with scales below; the others say where data is.
-ELSEWHERE = {"learner", "out_of_core", "scratch"}
+# What changes no model: `learner` is crossed with scales below; a helper stands beside a model
+# (test_helpers_stored.py); the others say where data is.
+ELSEWHERE = {"learner", "helper", "out_of_core", "scratch"}
 SAME = {("seed", "crf"): "nothing is drawn"}
 """Options without an effect, and why that is no fault."""
 
@@ -156,7 +157,7 @@ def test_what_a_training_is_asked_for(name: str, scale: str, folder: Path) -> No
     if isinstance(made, str):
         return
     model = made.model_
-    found = {"checkpoint": bool(model.checkpoint), "names": not model.names, "compact": model.packed is not None}
+    found = {"checkpoint": bool(model.checkpoint), "names": not model.names, "compact": model.compact}
     assert found.get(name, len(model.meta["history"]) == 6)
 
 

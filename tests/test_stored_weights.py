@@ -15,7 +15,9 @@ from palmette.data import array_specs
 from palmette.datasets import load_demo
 from palmette.errors import ModelError
 from palmette.structures.chain import serialise
-from palmette.structures.stored import CHUNK, check_growth, form_of, pack_rows, row_specs, unpack_rows
+from palmette.structures.chain.stored_rows import file_arrays, read_rows, unpacked, whole_rows
+from palmette.structures.chain.weights import Shape
+from palmette.structures.stored import CHUNK, check_growth, form_of, pack_rows, row_specs
 
 
 def _stored(w: np.ndarray, scale: np.ndarray | None = None) -> dict[str, np.ndarray]:
@@ -42,10 +44,11 @@ def test_rows_come_back(A: int, cells: int, density: float, kind: str, seed: int
     form = form_of(arrays, "label")
     assert form is not None
     assert form.scaled == (kind == "i1")
-    out = np.zeros((A, cells + 3), kind)  # padded
-    unpack_rows(arrays, "label", form, out[:, :cells])
-    assert np.array_equal(out[:, :cells], w)
-    assert not out[:, cells:].any()
+    rows = read_rows(arrays, "label", form, Shape(cells, 0), 1)
+    assert np.array_equal(whole_rows(rows, slice(0, A)), w)
+    again = file_arrays(rows, "label")
+    assert again.keys() == arrays.keys() - ({"label.scale"} if not A else set())
+    assert all(np.array_equal(again[name], arrays[name]) for name in again)
     entries = int(np.count_nonzero(w))
     state = 1 if cells < 256 else 2
     count = 1 if np.count_nonzero(w, axis=1).max(initial=0) < 256 else 2
@@ -60,9 +63,8 @@ def test_rows_of_several_chunks_and_of_label_pairs() -> None:
     form = form_of(arrays, "label")
     assert form is not None
     assert form.sparse
-    out = np.zeros((CHUNK + 5, 3, 8), np.float32)
-    unpack_rows(arrays, "label", form, out[..., :3])
-    assert np.array_equal(out[..., :3].reshape(w.shape), w)
+    found = unpacked(read_rows(arrays, "label", form, Shape(3, 1), 2), Shape(3, 1), 2)
+    assert np.array_equal(found.w[1:].reshape(-1, 3, 3).reshape(w.shape), w)
 
 
 def test_a_small_file_cannot_ask_for_all_memory() -> None:

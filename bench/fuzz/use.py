@@ -74,7 +74,7 @@ def _tagger_steps(path: Path, console: Console | None) -> Iterator[Step]:
     yield lambda: tagger.nbest(X, 3)
     yield lambda: tagger.predict_marginals(X[:1])
     yield lambda: tagger.predict_confidence(X[:1])
-    yield lambda: tagger.log_confidence(SENTENCES if model.encoder is not None else ATTRIBUTES, LABELS)
+    yield lambda: tagger.log_probability(SENTENCES if model.encoder is not None else ATTRIBUTES, LABELS)
     yield lambda: _explained(tagger, X, console)
     yield lambda: _inspected(tagger, console)
     yield lambda: (repr(tagger), tagger.get_params(), tagger.states_, tagger.training_log_)

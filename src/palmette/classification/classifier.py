@@ -32,6 +32,7 @@ from palmette.data.files import FilePath, check_apart
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.stream import Processed
 from palmette.data.subset import take
+from palmette.data.text import PLAIN, TextSpec
 from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError, counted
 from palmette.estimators.base import Estimator, FileUse, FitOptions
@@ -98,6 +99,20 @@ class Classifier(ClassifierOptions, Estimator):
             more = self._items(dev[0])
             held_out = more.corpus, _signs([str(label) for label in dev[1]], classes, more)
         return self.fit_corpus(items.corpus, labels, held_out, classes=classes, **options)
+
+    def fit_file(
+        self, path: FilePath, dev: FilePath | None = None, *, format: str | None = None, spec: TextSpec = PLAIN,
+        **options: Any,
+    ) -> Classifier:  # fmt: skip
+        """Learn from a file with a class and a sentence per line, or of JSON lines; `dev` is another one of
+        development data. The options are those of `fit`."""
+        from palmette.classification.files import read_classified
+
+        def read(name: FilePath) -> tuple[list[Any], list[str]]:
+            found = read_classified(name, format, labelled=True, spec=spec)
+            return [one.tokens for one in found], [str(one.label) for one in found]
+
+        return self.fit(*read(path), dev=None if dev is None else read(dev), **options)
 
     def fit_corpus(
         self,

@@ -220,7 +220,7 @@ class TrainClassifier(TrainingCommand, LabelledCommand):
         from palmette.classification.classifier import Classifier
 
         self.check_resumed(*([] if self.positive is None else ["positive"]))
-        before = base_params(ClassifierOptions, self.preset, CLASSIFIER_PRESETS, old, self.silent)
+        before = base_params(ClassifierOptions, self.preset, CLASSIFIER_PRESETS, old, self.silent, self.like)
         return Classifier(**self.params(ClassifierOptions, before))
 
     def _classes(self, sources: Sources, train: LabelledSentences) -> tuple[str, str]:

@@ -27,7 +27,7 @@ from palmette.options.learners import ROW_LEARNERS, Learner
 from palmette.options.training import TrainingOptions
 from palmette.structures.chain.metadata import StoredRows
 from palmette.structures.chain.model import best_labels
-from palmette.training.chain.fit import fit, of_items
+from palmette.training.chain.fit import of_items
 from palmette.training.result import Progress
 
 BIAS = "bias"
@@ -89,7 +89,7 @@ class LinearClassifier(TrainingOptions, Estimator):
         about = StoredRows(self.classes_.tolist(), self.classes_.dtype.str, self._width, bool(self.bias))
         request = self.tagger_._request(progress=progress, verbose=verbose, rows=about)
         job = of_items((rows, _names(labels)), held_out, request, mode="auto", sample_weight=sample_weight)
-        self.tagger_._trained(fit(*job))
+        self.tagger_._fit(job)
         self._find_places()
         return self
 

@@ -112,7 +112,8 @@ class ConfigOptions(OutputOptions):
 
     config: str | None = option(
         default=None, metavar="FILE", group="output", path="input",
-        help="Take arguments and options from a TOML file; those on the command line replace them.",
+        help="Take arguments and options from a TOML file, or the options from a model; those on the command line "
+        "replace them.",
     )  # fmt: skip
     save_config: str | None = option(
         default=None, metavar="FILE", group="output", path="output",
@@ -200,8 +201,12 @@ class _Parser:
         self.words[name] = [*(before if isinstance(before, list) else []), word] if flag.option.repeat else word
 
     def _from_file(self, path: str) -> None:
-        """What the file of --config adds to the command line."""
+        """What the file of --config adds to the command line; the options of a model are taken by its training."""
+        from palmette.cli.common import is_model
         from palmette.cli.config import read_config
+
+        if is_model(path):
+            return
 
         flags = {flag.option.flag_name: flag for flag in self.command.flags() if flag.option.flag_name not in CONFIG}
         given = set(self.words)

@@ -32,10 +32,21 @@ DECODINGS = {
 
 
 def base_params(
-    owner: type[Options], name: str | None, presets: Mapping[str, Preset], old: Estimator | None, silent: bool
-) -> dict[str, Any]:
-    """The parameters that the flags of a training change: those of the model that is resumed, or of a preset, whose
-    settings are reported."""
+    owner: type[Options], name: str | None, presets: Mapping[str, Preset], old: Estimator | None, silent: bool,
+    like: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The parameters that the flags of a training change: those of the model that is resumed, of the model `like`, or
+    of a preset, whose settings are reported."""
+    if like is not None:
+        from palmette.data.model_file import load_any
+
+        if name is not None or old is not None:
+            raise UsageError("--config takes the options of a model: leave --as and --resume out")
+        found = load_any(like, "train")
+        params: dict[str, Any] = found.get_params(deep=False)
+        if not isinstance(found, owner):
+            raise UsageError(f"--config {like}: a {type(found).__name__}, and another kind of model is trained here")
+        return params
     if old is not None:
         if name is not None:
             raise UsageError("--as: --resume continues with the options of the model")

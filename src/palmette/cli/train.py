@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.change import MOST_LOSS, log_compact
@@ -19,6 +20,8 @@ from palmette.options.presets import TAGGER_PRESETS, preset_option
 
 if TYPE_CHECKING:
     from palmette.estimators.tagger import Tagger
+
+logger = logging.getLogger(__name__)
 
 
 class Train(TrainingCommand):
@@ -70,6 +73,7 @@ class Train(TrainingCommand):
 
     def run(self) -> None:
         self._check()
+        from palmette.estimators.helping import needed_columns
         from palmette.estimators.tagger import Tagger
 
         begun = self.begin()
@@ -82,15 +86,18 @@ class Train(TrainingCommand):
         old = Tagger.load(self.resume) if self.resume else None
         tagger = self._tagger(old)
         spec = format_spec(self.params(FormatSpec))
-        if old is not None:
+        trained = Tagger.load(self.like) if self.like is not None else old
+        if trained is not None:
             from palmette.structures.chain.files import spec_for
 
-            spec = spec_for(old.model_, self.data[0], spec, labelled=True)
+            spec = spec_for(trained.model_, self.data[0], spec, labelled=True)
+            spec = spec if old is not None else spec.replace(has_label=None)  # as a new training stores it
         with _display(tagger, self.silent) as display, self._watched(display) as progress:
             own: dict[str, Any] = {
                 "spec": spec, "resume": None if old is None else old.model_, "checkpoint": self.checkpoint,
                 "names": not self.strip, "threads": self.threads, "progress": progress,
                 "compact": MOST_LOSS if self.compact else None,
+                "again": None if self.like is None or trained is None else trained.model_,  # with its word lists
             }  # fmt: skip
             if len(self.data) > 1 or self.ray is not None:
                 tagger.fit_files(self.data, self.dev, cluster=self.ray, output=self.output, **own)
@@ -100,6 +107,8 @@ class Train(TrainingCommand):
         self.report(tagger.outcome_, begun, lambda: about(tagger))
         if self.compact and not self.silent:
             log_compact(tagger.compaction_)
+        if not self.silent and (told := needed_columns(tagger.model_)) is not None:
+            logger.info("%s", told)
         if self.picture is not None:
             from palmette.reports.plots import plot, save_figure
 
@@ -127,7 +136,7 @@ class Train(TrainingCommand):
     def _tagger(self, old: Tagger | None) -> Tagger:
         from palmette.estimators.tagger import Tagger
 
-        before = base_params(TaggerOptions, self.preset, TAGGER_PRESETS, old, self.silent)
+        before = base_params(TaggerOptions, self.preset, TAGGER_PRESETS, old, self.silent, self.like)
         if old is not None:
             before["learner"] = old._settings().chosen_learner.without_limit()
         tagger = Tagger(**file_params(self.params(TaggerOptions, before)))
@@ -162,7 +171,7 @@ def about(tagger: Tagger) -> dict[str, Any]:
     return {
         "labels": len(model.labels),
         "attributes": sum(index.size for index in model.feature_indexes.values()),
-        "nonzero_weights": n_weights(model.chain),
+        "nonzero_weights": n_weights(model.searched),
         "scheme": model.scheme,
         "order": model.shape.order,
         "history": model.meta["history"],

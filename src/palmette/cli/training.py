@@ -37,6 +37,13 @@ class TrainingCommand(ConfigOptions, ForceOptions, JsonOptions, Command):
     )  # fmt: skip
 
     @property
+    def like(self) -> str | None:
+        """The model whose options --config takes; None: it is a TOML file, or not given."""
+        from palmette.cli.common import is_model
+
+        return self.config if self.config is not None and is_model(self.config) else None
+
+    @property
     def silent(self) -> bool:
         """Whether nothing is printed during the training."""
         return self.quiet or self.json

@@ -417,7 +417,7 @@ class BaseTrainer:
         features, attributes = self._sizes
         self._log.say(
             "Storing the model",
-            f"Number of active features: {n_weights(model.chain)} ({features})",
+            f"Number of active features: {n_weights(model.searched)} ({features})",
             f"Number of active attributes: {model.feature_indexes[1].size} ({attributes})",
             f"Number of active labels: {len(model.labels)} ({len(model.labels)})",
             "Writing labels",

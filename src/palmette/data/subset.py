@@ -63,19 +63,6 @@ def split(corpus: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:
     return take(corpus, np.sort(drawn[n:])), take(corpus, np.sort(drawn[:n]))
 
 
-def held_out(corpus: Corpus, n: int, seed: int) -> tuple[Corpus, Corpus]:
-    """Hold out at most n labelled sentences, drawn by seed: (the rest, those). A sentence with a label that no other
-    sentence of the rest has stays there, so that training sees every label."""
-    assert corpus.labels is not None
-    drawn = np.zeros(corpus.n_sentences, bool)
-    drawn[np.random.default_rng([seed, 0]).permutation(corpus.n_sentences)[:n]] = True
-    owner = np.repeat(np.arange(corpus.n_sentences), np.diff(corpus.offset))
-    learnt = np.zeros(len(corpus.labels.types), bool)
-    learnt[corpus.labels.ids[~drawn[owner]]] = True
-    drawn[owner[~learnt[corpus.labels.ids]]] = False
-    return take(corpus, np.flatnonzero(~drawn)), take(corpus, np.flatnonzero(drawn))
-
-
 def dealt(n_sentences: int, folds: int, seed: int) -> np.ndarray:
     """The fold i64[S] of each sentence; all folds have about as many sentences."""
     if not 2 <= folds <= max(2, n_sentences):
@@ -85,6 +72,13 @@ def dealt(n_sentences: int, folds: int, seed: int) -> np.ndarray:
     groups = -(-n_sentences // together)
     drawn = np.random.default_rng([seed, 3]).permutation(groups) % folds
     return np.repeat(drawn, together)[:n_sentences]
+
+
+def drawn_together(n_sentences: int, seed: int) -> np.ndarray:
+    """The numbers i64[S] of all sentences in random order, neighbours together: they share a topic and its words."""
+    together = min(_TOGETHER, max(1, n_sentences // _TOGETHER))
+    place = np.repeat(np.random.default_rng([seed, 3]).permutation(-(-n_sentences // together)), together)
+    return np.argsort(place[:n_sentences], kind="stable")
 
 
 def joined(corpora: Sequence[Corpus]) -> Corpus:

@@ -15,6 +15,7 @@ from palmette.data.files import FilePath
 from palmette.data.stream import Processed, process_file
 from palmette.data.text import PLAIN, TextSpec
 from palmette.errors import not_fitted
+from palmette.estimators.documented import document_methods
 from palmette.options.declare import Option, OptionError, Options, UnknownOption, Value
 from palmette.options.other_tools import unknown_parameter
 from palmette.options.spelling import assemble, flat_name, full_names, variant_options
@@ -73,6 +74,10 @@ class Estimator(Options):
 
     _documented = True
 
+    def __init_subclass__(cls, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        document_methods(cls)
+
     def __init__(self, *given: Any, **named: Any) -> None:
         flat = {name: named.pop(name) for name in list(named) if name not in self.__options__ and self._is_flat(name)}
         strange = next((name for name in named if name in _OF_FIT and name not in self.__options__), None)
@@ -108,6 +113,48 @@ class Estimator(Options):
             estimator_type=None, target_tags=TargetTags(required=True), classifier_tags=ClassifierTags(),
             input_tags=InputTags(one_d_array=True, two_d_array=False, string=True, dict=True),
         )  # fmt: skip
+
+    def get_metadata_routing(self) -> Any:
+        """What scikit-learn's searches and pipelines pass on to the methods, as `set_fit_request` has set it."""
+        from inspect import signature
+
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        made = MetadataRequest(owner=self)
+        for method in ("fit", "score"):
+            asked = getattr(self, "_asked", {}).get(method, {})
+            found = signature(getattr(self, method)).parameters.values()
+            for name in (each.name for each in found if each.kind == each.KEYWORD_ONLY or each.name == "sample_weight"):
+                getattr(made, method).add_request(param=name, alias=asked.get(name))
+        return made
+
+    def set_fit_request(self, **wanted: bool | str | None) -> Self:
+        """Which parameters of `fit` scikit-learn's searches pass on, with metadata routing enabled:
+        `set_fit_request(sample_weight=True)`; a text is the name that the caller has for it."""
+        return self._set_request("fit", wanted)
+
+    def set_score_request(self, **wanted: bool | str | None) -> Self:
+        """Which parameters of `score` scikit-learn's searches pass on, such as `sample_weight`."""
+        return self._set_request("score", wanted)
+
+    def _set_request(self, method: str, wanted: dict[str, bool | str | None]) -> Self:
+        known = getattr(self.get_metadata_routing(), method).requests
+        for name in wanted:
+            if name not in known:
+                raise UnknownOption(
+                    f"{type(self).__name__}.{method} has no parameter {name!r}; it has {', '.join(known)}"
+                )
+        asked = getattr(self, "_asked", {})
+        self._asked = asked | {method: asked.get(method, {}) | wanted}
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        from sklearn.base import clone
+
+        made = type(self)(**{name: clone(value, safe=False) for name, value in self.get_params(deep=False).items()})
+        if hasattr(self, "_asked"):
+            made._asked = {method: dict(wanted) for method, wanted in self._asked.items()}
+        return made
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
@@ -156,3 +203,6 @@ class Estimator(Options):
         if not hasattr(self, "model_"):
             raise not_fitted(type(self).__name__)
         return self.model_
+
+
+document_methods(Estimator)

@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
+from msgspec.structs import replace
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
 from palmette.data.formats.spec import FormatSpec
+from palmette.data.item_words import words_of
 from palmette.data.labels.numbers import label_numbers
 from palmette.display import drawn_by
 from palmette.errors import UsageError
@@ -44,7 +46,8 @@ if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the 
     from palmette.structures.chain.session import Session
     from palmette.structures.chain.temperature import Calibration
     from palmette.structures.chain.trellis import TrellisRecord
-    from palmette.training.chain.request import Fitted, TrainRequest
+    from palmette.training.chain.fit import Job
+    from palmette.training.chain.request import TrainRequest
     from palmette.training.result import Progress
 
 
@@ -71,20 +74,20 @@ class Tagger(TaggerOptions, Estimator):
         verbose: bool = False,
     ) -> Tagger:
         """Learn from sentences X and their labels y; `dev` is a pair (X, y) of development data that chooses the pass.
-        Without it, sentences are held out to choose the number of passes if there are at least 5,000, unless
-        `dev_share` is 0 or a learner is named; then a model is trained on all of them.
+        Without it all sentences are learnt from, and a model of a sample of them calibrates confidences if there are at
+        least 200, unless `dev_share` is 0 or a learner is named.
 
         labels: the names of labels that are whole numbers, in a list, or as a `ClassLabel` of Hugging Face has them.
         sample_weight: a number per sentence that scales its updates. threads: default all cores; the model is the same
         for any number. verbose: print a line per pass (of L-BFGS: per iteration) and why training ended. With
         `out_of_core` X and y are read once, in blocks, and may be generators of more than fits into memory."""
-        from palmette.training.chain.fit import fit, of_items
+        from palmette.training.chain.fit import of_items
 
         request = self._request(threads=threads, progress=progress, verbose=verbose)
-        return self._trained(fit(*of_items(
+        return self._fit(of_items(
             (X, y), dev, request, mode=self._wanted(), numbers=label_numbers(labels),
             sample_weight=sample_weight,
-        )))  # fmt: skip
+        ))  # fmt: skip
 
     def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, labels: Any = None) -> Tagger:
         """Continue training with more data, which may bring new labels and attributes. `labels` as for `fit`."""
@@ -113,18 +116,18 @@ class Tagger(TaggerOptions, Estimator):
         `names` the attributes' names; `threads` (default: all cores) make it faster and change nothing else; `compact`:
         the points that a compact model may lose; `progress` is called, and `verbose` prints a line, per pass. `again`:
         a model that the new one replaces, whose resources and names it keeps."""
-        from palmette.training.chain.fit import fit
+        from palmette.training.chain.fit import MEMORY
 
-        return self._trained(fit(corpus, dev, self._request(compact=compact, again=again, **options)))
+        return self._fit((corpus, dev, self._request(compact=compact, again=again, **options), MEMORY))
 
     def fit_file(
         self, path: FilePath, dev: FilePath | None = None, *, spec: FormatSpec | None = None, **options: Any
     ) -> Tagger:
         """Learn from a labelled file; `options` as for `fit_corpus`. A file that would take more than half of the free
         memory is learnt from in blocks, on disk, unless `out_of_core` is set."""
-        from palmette.training.chain.fit import fit, of_files
+        from palmette.training.chain.fit import of_files
 
-        return self._trained(fit(*of_files([path], dev, spec, self._request(**options))))
+        return self._fit(of_files([path], dev, spec, self._request(**options)))
 
     def fit_files(
         self,
@@ -143,11 +146,11 @@ class Tagger(TaggerOptions, Estimator):
         cluster: the address of a Ray cluster whose workers learn, `auto` for the one that is found, `local` for one
         that is started here; None: threads of this process. The model does not depend on it. output: a model file that
         shards write after each pass, with what an exact resumption needs."""
-        from palmette.training.chain.fit import fit, of_shards
+        from palmette.training.chain.fit import of_shards
 
         files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
         request = self._request(**options)
-        return self._trained(fit(*of_shards(files, dev, spec, request, address=cluster, output=output)))
+        return self._fit(of_shards(files, dev, spec, request, address=cluster, output=output))
 
     def _settings(self) -> ChainSettings:
         """The options of learning, checked, every variant as a value."""
@@ -186,8 +189,10 @@ class Tagger(TaggerOptions, Estimator):
         named = self.features is not None or self.template is not None
         return "columns" if named or isinstance(self._settings().learner, HiddenMarkov) else "auto"
 
-    def _trained(self, found: Fitted) -> Tagger:
-        self.model_, self.outcome_, compaction = found
+    def _fit(self, job: Job) -> Tagger:
+        from palmette.estimators.helping import fitted_with_helpers, trained_helper
+
+        self.model_, self.outcome_, compaction = fitted_with_helpers(job, self.helper, trained_helper(Tagger))
         if compaction is not None:
             self.compaction_ = compaction
         return self
@@ -329,7 +334,7 @@ class Tagger(TaggerOptions, Estimator):
 
     def predict_marginals(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[list[dict]]:
         """For each token the confidence of every label, as sklearn-crfsuite tells it. A warning is logged, once per
-        model, if these are not probabilities."""
+        process, if these are not probabilities."""
         from palmette.structures.chain.posteriors import marginals_by_label, warn_if_uncalibrated
 
         warn_if_uncalibrated(self._fitted(), "predict_marginals")
@@ -346,26 +351,21 @@ class Tagger(TaggerOptions, Estimator):
     ) -> list[dict[str, Any]]:
         """Labels and how sure they are, for each sentence: `tags`, `confidence` (of all of them together),
         `token_confidence`, and for labels of spans `span_confidence`, a list of {type, start, end, confidence}.
-        `calibrated`: whether these are probabilities; if not, a warning is logged, once per model."""
+        `calibrated`: whether these are probabilities; if not, a warning is logged, once per process."""
         from palmette.structures.chain.posteriors import labels_with_confidence, warn_if_uncalibrated
 
         warn_if_uncalibrated(self._fitted(), "predict_confidence")
         return labels_with_confidence(self._fitted(), X, allowed, decode)
 
-    def log_confidence(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
-        """log of the confidence of whole label sequences; a latent model sums over their states. Labels may be partly
-        known (sets, None): then of all sequences that fit. -inf where a sequence is impossible."""
-        from palmette.structures.chain.posteriors import log_confidences
+    def log_probability(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
+        """log P(labels | sentence) of label sequences; a latent model sums over their states. Labels may be partly
+        known (sets, None): then of all sequences that fit. -inf where a sequence is impossible. Of a model that is not
+        calibrated these are shares of exp(score), and a warning is logged."""
+        from palmette.structures.chain.posteriors import log_confidences, warn_if_uncalibrated
 
         model = self._fitted()
+        warn_if_uncalibrated(model, "log_probability")
         return log_confidences(model, items_of(model, X, y))
-
-    def log_probability(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
-        """log P(labels | sentence), for calibrated models; otherwise as `log_confidence`."""
-        from palmette.structures.chain.posteriors import check_probabilities
-
-        check_probabilities(self._fitted(), "log_probability")
-        return self.log_confidence(X, y)
 
     def calibrate(self, X: Iterable[Any], y: Iterable[Any]) -> Calibration:
         """Fit the temperature on labelled sentences that were not trained on; what was found. Labels stay as they
@@ -388,27 +388,32 @@ class Tagger(TaggerOptions, Estimator):
         gold: Sequence[str] | None = None,
     ) -> TaggedSentence:
         """One sentence with its labels, to look at: notebooks draw spans as coloured marks, `print` writes a token a
-        line. words: what to write for tokens that are dicts or lists of attributes. nbest: so many label sequences,
+        line. words: what to write for tokens that are dicts or lists of attributes (default: the feature that names
+        the word, such as `word` or `w[0]`). nbest: so many label sequences,
         below each other. confidence: how sure each label is. gold: the right labels, below the others."""
         from palmette.structures.chain.nbest import tagged_sentence
 
         model = self._fitted()
-        return tagged_sentence(
-            model, sentence_of(model, tokens, "nothing to show"), words, nbest, confidence, gold
-        )  # fmt: skip
+        corpus = sentence_of(model, tokens, "nothing to show")
+        return tagged_sentence(model, corpus, words or words_of(tokens), nbest, confidence, gold)
 
-    def trellis(self, tokens: Any) -> TrellisRecord:
-        """The search of one sentence, as a plain record: scores, best path, runner-up, what a beam keeps."""
+    def trellis(self, tokens: Any, *, words: Sequence[str] | None = None) -> TrellisRecord:
+        """The search of one sentence, as a plain record: scores, best path, runner-up, what a beam keeps. words: as for
+        `show`."""
         from palmette.structures.chain.trellis import trellis_of
 
-        return trellis_of(self._fitted(), sentence_of(self._fitted(), tokens, "no trellis"))
+        found = trellis_of(self._fitted(), sentence_of(self._fitted(), tokens, "no trellis"))
+        return replace(found, tokens=list(words or words_of(tokens) or found.tokens))
 
-    def explain(self, tokens: Any, *, bias: dict[str, float] | None = None) -> Explanation:
+    def explain(
+        self, tokens: Any, *, bias: dict[str, float] | None = None, words: Sequence[str] | None = None
+    ) -> Explanation:
         """Why one sentence gets its labels: the best label sequence (`first`), the runner-up (`second`), and the
-        attributes that decide between them (`contributions`, the largest first)."""
+        attributes that decide between them (`contributions`, the largest first). words: as for `show`."""
         from palmette.structures.chain.explain import explain
 
-        return explain(self._fitted(), sentence_of(self._fitted(), tokens, "nothing to explain"), bias)
+        found = explain(self._fitted(), sentence_of(self._fitted(), tokens, "nothing to explain"), bias)
+        return found._replace(words=list(words or words_of(tokens) or found.words))
 
     # Keeping
 

@@ -28,7 +28,7 @@ KERNELS = {
     "log_partitions": "chain.forward_backward",
     "encode": "encode.encode",
     "decode": "chain.viterbi",
-    "decode_packed": "chain.viterbi",
+    "unpack_rows": "chain.unpack",
     "decode_beam": "chain.beam",
     "posteriors_double": "chain.double",
     "decode_nbest_double": "chain.double",

@@ -12,8 +12,8 @@ from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import (
     BEAM,
     CHAIN,
-    HELD_OUT,
-    LEAST_SENTENCES,
+    MOST_LABELS_IN_PAIRS,
+    PASSES_OF_MIRA,
     Auto,
     Crf,
     Dplvm,
@@ -21,6 +21,7 @@ from palmette.options.learners import (
     Learner,
     Likelihood,
     MaxEnt,
+    Mira,
     learners_of,
 )
 from palmette.options.search import CONTINUING, LIST_UPDATES, TAGGER_SEARCHES, Beam, Search
@@ -173,7 +174,8 @@ class ChainOptions(TrainingOptions):
     unicode: str = UNICODE
     learner: Learner | str = option(
         default="auto", variants=TAGGER_LEARNERS,
-        help="How weights are learnt (auto: 5-best mira, or the perceptron where lists of paths do not serve).",
+        help=f"How weights are learnt (auto: 5-best mira in {PASSES_OF_MIRA} passes, or the perceptron where lists of "
+        "paths do not serve).",
     )  # fmt: skip
     search: Search | str = option(
         default="viterbi", variants=TAGGER_SEARCHES, group="model", help="How label sequences are searched."
@@ -183,8 +185,9 @@ class ChainOptions(TrainingOptions):
     )
     passes: int | None = option(
         default=None, low=1, group="training",
-        help=f"Passes over the data (default: {PASSES}; with --patience or --stop-window at most {MOST_PASSES}); crf, "
-        "dplvm and maxent by lbfgs have --iterations. When resuming: further passes.",
+        help=f"Passes over the data (default: {PASSES}, of the learner that auto chooses {PASSES_OF_MIRA}; with "
+        f"--patience or --stop-window at most {MOST_PASSES}); crf, dplvm and maxent by lbfgs have --iterations. When "
+        "resuming: further passes.",
     )  # fmt: skip
     estimator: str = option(
         default="auto", choices=ESTIMATORS, group="training", help="Which weights come out of the training."
@@ -260,7 +263,8 @@ class TaggerOptions(ChainOptions):
     )
     order: int | None = option(
         default=None, low=0, high=2, group="features",
-        help="Markov order of a named set or of ready-made attributes (default: 1); a template file states its own.",
+        help="Markov order of a named set or of ready-made attributes (default: 1; 2 if no learner is given and there "
+        f"are at most {MOST_LABELS_IN_PAIRS} labels); a template file states its own.",
     )  # fmt: skip
     lexicons: dict | None = option(
         default=None, repeat=True, parse=named_file, metavar="NAME=FILE", group="features", path="input",
@@ -273,11 +277,15 @@ class TaggerOptions(ChainOptions):
         help="Label pairs that never follow each other, one pair per line; <s> and </s> are the ends of a sentence.",
     )  # fmt: skip
     ends: bool = option(default=True, group="model", help="Weights for the first and last label of a sentence.")
+    helper: bool = option(
+        default=False, group="model",
+        help="Train a tagger of each column that the model reads besides words, and store it in the model: then words "
+        "alone are enough to tag.",
+    )  # fmt: skip
     dev_share: float | None = option(
         default=None, low=0.0, high=1.0, group="training",
-        help="Hold out this share of the training sentences as development data, such as 0.1; 0: none (default: if "
-        f"there are {LEAST_SENTENCES:,} sentences or more, and neither development data nor a learner is given, a "
-        f"tenth, at most {HELD_OUT:,}, chooses the number of passes; then a model is trained on all sentences).",
+        help="Hold out this share of the training sentences as development data, such as 0.1; 0: none (default: all "
+        "sentences are learnt from; if no learner is given, confidences are calibrated by a model of a sample).",
     )  # fmt: skip
     out_of_core: bool | None = option(
         default=None, group="memory",
@@ -324,12 +332,21 @@ class ChainSettings(ChainOptions, TrainingSettings):
         return which == "seen" or self.min_feature_count > 1
 
     def with_learner_for(self, n_labels: int, valued: bool) -> ChainSettings:
-        """The settings with the learner that `auto` stands for with so many labels; valued: attributes have values."""
+        """The settings with the learner that `auto` stands for with so many labels, and its number of passes; valued:
+        attributes have values."""
         if not isinstance(self.learner, Auto):
             return self
         several = isinstance(self.states, SeveralStates)
         plain = self.beam is None and not several and self.transition_features == "all" and not valued
-        return self.replace(learner=self.learner.chosen(plain, n_labels))
+        chosen = self.replace(learner=self.learner.chosen(plain, n_labels))
+        open_ended = self.passes is None and self.patience is None and self.stop_window is None
+        return chosen.replace(passes=PASSES_OF_MIRA) if open_ended and isinstance(chosen.learner, Mira) else chosen
+
+    def order_for(self, n_labels: int, valued: bool) -> int:
+        """The order of a model with so many labels if the user leaves it open."""
+        chosen = self.with_learner_for(n_labels, valued)
+        automatic = isinstance(self.learner, Auto) and isinstance(chosen.learner, Mira)
+        return 2 if automatic and n_labels <= MOST_LABELS_IN_PAIRS else 1
 
     @property
     def learns_one_by_one(self) -> bool:
@@ -339,12 +356,13 @@ class ChainSettings(ChainOptions, TrainingSettings):
         return beam is not None and (beam.update in CONTINUING or self.chosen_learner.adaptive)
 
     def with_batch_size_for(self, n_sentences: int) -> ChainSettings:
-        """The settings with a size of batches for so many training sentences; left open if it is 1."""
+        """The settings with a size of batches for so many training sentences; left open if it is 1. Learners with
+        margins are better one by one."""
         if self.batch_size is not None or self.chosen_learner.full_batch or self.learns_one_by_one:
             return self
-        if self.shards > 1:  # threads have work without batches
+        if self.shards > 1 or self.chosen_learner.most_batch is not None:  # threads of shards have work without batches
             return self
-        return self.replace(batch_size=automatic_batch_size(n_sentences, self.chosen_learner.most_batch))
+        return self.replace(batch_size=automatic_batch_size(n_sentences))
 
     def resolved(self) -> ChainSettings:
         """The settings with the defaults of the search and the penalty filled in, as a model stores them."""

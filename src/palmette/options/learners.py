@@ -81,7 +81,8 @@ OPTIMISERS = {
     "adagrad": "a step per sentence with a rate per weight that adapts to how much it has moved",
 }
 RATES = {"sgd": 0.1, "adagrad": 0.1}
-ITERATIONS = 100  # of L-BFGS, at most
+ITERATIONS = 1_000  # of L-BFGS, at most: it converges before
+PATIENCE = 30  # iterations without a better score on development data, unless the user says how many there are
 
 
 class Likelihood(Learner):
@@ -97,7 +98,8 @@ class Likelihood(Learner):
     )
     iterations: int = option(
         default=ITERATIONS, low=1,
-        help="Iterations of lbfgs, at most; other optimisers have --passes. When resuming: further iterations.",
+        help=f"Iterations of lbfgs, at most; left open, it also stops after {PATIENCE} without a better score on "
+        "development data. Other optimisers have --passes. When resuming: further iterations.",
     )  # fmt: skip
 
     @property
@@ -108,6 +110,11 @@ class Likelihood(Learner):
     @property
     def full_batch(self) -> bool:
         return True
+
+    @property
+    def patience(self) -> int | None:
+        """Iterations without a better score on development data after which lbfgs stops."""
+        return PATIENCE if self.iterations == ITERATIONS else None
 
     def without_limit(self) -> Learner:
         return self.replace(iterations=ITERATIONS)
@@ -418,13 +425,13 @@ CLASSIFIER_LEARNERS = learners_of(LATENT)
 ROW_LEARNERS = learners_of(ROW)
 
 
-# The default learner, and how many sentences are held out.
+# The default learner, and how its confidences are calibrated.
 # docs/learners.md has the measurements behind these rules; `python -m bench defaults` makes them.
 
-TEMPERATURE = 0.2  # at which confidences of mira are of a useful size; on six tasks 0.11 to 0.61 were fitted
+TEMPERATURE = 0.2  # at which confidences of mira are of a useful size, for data that is too small to fit it
 MOST_LABELS = 500  # from more on, lists of paths take long
-LEAST_SENTENCES = 5_000  # from which on some are held out: a tenth, and at most so many
-HELD_OUT = 1_000
+MOST_LABELS_IN_PAIRS = 30  # up to so many, labels depend on the two before them: with more that takes long
+PASSES_OF_MIRA = 15
 
 
 class Auto(Learner):
@@ -439,8 +446,3 @@ class Auto(Learner):
         """plain: exact search over one state per label, with weights for all pairs of labels, and attributes that are
         there or not: the steps of mira depend on the size of values."""
         return Mira(nbest=5) if plain and n_labels <= MOST_LABELS else Perceptron()
-
-
-def n_held_out(n_sentences: int) -> int:
-    """How many of the training sentences are held out to choose the number of passes."""
-    return 0 if n_sentences < LEAST_SENTENCES else min(n_sentences // 10, HELD_OUT)

@@ -56,8 +56,9 @@ class TrainingOptions(Options):
     batch_size: int | None = option(
         default=None, low=1, high=MOST_BATCH, group="training",
         help="Sentences whose updates are found with the same weights, so that threads can share them, and then made "
-        f"one after the other (default: 1; {BATCHES[-1][1]} from {BATCHES[-1][0]:,} sentences on, more from "
-        f"{BATCHES[-2][0]:,} on). The model depends on it, and not on the number of threads.",
+        f"one after the other (default: 1, also for taggers with mira, pa and arow; otherwise {BATCHES[-1][1]} from "
+        f"{BATCHES[-1][0]:,} sentences on, more from {BATCHES[-2][0]:,} on). The model depends on it, and not on the "
+        "number of threads.",
     )  # fmt: skip
     passes: int | None = option(
         default=None, low=1, group="training",

@@ -220,7 +220,7 @@ class TrainParser(TrainingCommand):
 
         begun = self.begin()
         old = Parser.load(self.resume) if self.resume else None
-        before = base_params(ParserOptions, self.preset, PARSER_PRESETS, old, self.silent)
+        before = base_params(ParserOptions, self.preset, PARSER_PRESETS, old, self.silent, self.like)
         parser = Parser(**with_named_files(self.params(ParserOptions, before)))
         settings = parser._settings()
         spec = text_spec(self)

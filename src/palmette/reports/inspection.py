@@ -61,7 +61,7 @@ def inspect_chain(
         "states": _state_counts(model),
         "attributes": {PARTS[order]: feature_index.size for order, feature_index in model.feature_indexes.items()},
         "moved": _moved_parts(model),
-        "nonzero_weights": n_weights(model.chain)
+        "nonzero_weights": n_weights(model.searched)
         + (0 if model.label_contexts is None else int(np.count_nonzero(model.label_contexts.w))),
         "search": f"beam of {model.beam}" if model.beam else "exact",
         "forbidden_transitions": int(np.count_nonzero(~model.allowed.pair)),

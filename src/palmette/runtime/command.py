@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-
 from palmette.cli.command import Command, OutputOptions
 from palmette.options.declare import option
-
-logger = logging.getLogger(__name__)
 
 
 class Export(OutputOptions, Command):
@@ -27,7 +23,6 @@ class Export(OutputOptions, Command):
         sizes = export_model(self.model, self.output)
         model = sizes.pop(MODEL)
         if not self.quiet:
-            logger.info(
-                "wrote %s: a model of %.1f MB, and %d kB beside it\n  to try it: python -m http.server -d %s",
-                self.output, model / 1e6, round(sum(sizes.values()) / 1000), self.output,
-            )  # fmt: skip
+            beside = round(sum(sizes.values()) / 1000)
+            print(f"wrote {self.output}: a model of {model / 1e6:.1f} MB, and {beside} kB beside it")
+            print(f"  to try it: python -m http.server -d {self.output}")

@@ -37,13 +37,13 @@ def for_page(model: str) -> dict[str, str]:
     """A compact copy of a model without names, and the runtime, as base64; ModelError if the runtime cannot use it."""
     from base64 import b64encode
 
-    from palmette.estimators import Tagger
+    from palmette.estimators.tagger import Tagger
 
     check_exportable(model)
     with tempfile.TemporaryDirectory() as folder:
         small = Path(folder) / MODEL
         tagger = Tagger.load(model)
-        if tagger.model_.packed is None:
+        if not tagger.model_.compact:
             tagger.compact()
         tagger.save(small, strip=True)
         return {"model": b64encode(small.read_bytes()).decode(), "wasm": b64encode(RUNTIME[0].read_bytes()).decode()}

@@ -68,7 +68,7 @@ class TaggerAgain:
 
     def __init__(self, job: Job) -> None:
         self.job, self.old = job, Tagger.load(job.model, copy=True)
-        self.continued = self.old.model_.packed is None  # a compact model has not all that more training needs
+        self.continued = not self.old.model_.compact  # a compact model has not all that more training needs
         self.dev = None if job.dev is None else read_corpus(job.dev, spec_for(self.old.model_, job.dev, labelled=True))
 
     def before(self) -> Main | None:
@@ -88,7 +88,7 @@ class TaggerAgain:
 
     def train(self, progress: Progress) -> tuple[Tagger, Main | None]:
         made, model = Tagger(**self.old.get_params(deep=False)), self.old.model_
-        compact = MOST_LOSS if model.packed is not None else None
+        compact = MOST_LOSS if model.compact else None
         corpus = self._corpus()
         common: dict[str, Any] = {"progress": progress, "compact": compact, "again": model}
         try:

@@ -74,7 +74,8 @@ class Served:
     def reads_text(self) -> bool:
         """Whether plain text is enough."""
         if self.kind in ("tagger", "classifier"):
-            return 1 <= self.columns <= 1 + len(self.helpers)
+            stored = getattr(getattr(self.estimator, "model_", None), "helpers", ())
+            return 1 <= self.columns <= 1 + max(len(self.helpers), len(stored))
         if self.kind == "parser":
             return not tags_read(self.estimator, self.preparation)
         return "tok" in self.estimator.components_

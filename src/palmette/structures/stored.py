@@ -48,8 +48,8 @@ class StoredTemplates(msgspec.Struct, frozen=True):
 
 
 class Names:
-    """The strings of the attributes of one arity: bytes u8[], and offsets i64[A+1]. Packed ones are unpacked when they
-    are first asked for."""
+    """The strings of the attributes of one arity: bytes u8[], and offsets i64[A+1]. Those of a file are unpacked when
+    they are first asked for."""
 
     def __init__(self, data: np.ndarray, offset: np.ndarray) -> None:
         self._strings: tuple[np.ndarray, np.ndarray] | None = (data, offset)
@@ -185,8 +185,8 @@ def unpack_names(arrays: Mapping[str, np.ndarray], part: str, index: FeatureInde
     if f"{part}.names" not in arrays:
         return None
     if f"{part}.name_size" in arrays:
-        offset = np.concatenate(([0], np.cumsum(arrays[f"{part}.name_size"], dtype=np.int64)))
-        return Names(arrays[f"{part}.names"], offset)
+        data, sizes = arrays[f"{part}.names"], arrays[f"{part}.name_size"]
+        return Names.lazily(lambda: (data, np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))))
     return Names(arrays[f"{part}.names"], arrays[f"{part}.name_offset"])
 
 
@@ -338,22 +338,6 @@ def pack_entries(part: str, count: np.ndarray, state: np.ndarray, value: np.ndar
         f"{part}.state": state.astype(smallest(int(state.max(initial=0)))),
         f"{part}.value": value,
     }
-
-
-def unpack_rows(arrays: Arrays, part: str, form: Form, out: np.ndarray) -> None:
-    """Write the rows to out[A, .., H], zeros so far, which may be a part of a padded array."""
-    if not form.sparse:
-        out[...] = arrays[f"{part}.rows"].reshape(out.shape)
-        return
-    count, state, value = (arrays[f"{part}.{name}"] for name in ("count", "state", "value"))
-    at = 0
-    for k in range(0, count.size, CHUNK):
-        some = count[k : k + CHUNK]
-        end = at + int(some.sum(dtype=np.int64))
-        owner = np.repeat(np.arange(k, k + some.size), some)
-        places = np.unravel_index(state[at:end].astype(np.int64), out.shape[1:])
-        out[(owner, *places)] = value[at:end]
-        at = end
 
 
 def stored_bytes(arrays: Arrays, part: str) -> int:

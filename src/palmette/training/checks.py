@@ -113,7 +113,7 @@ def check_weights(
     chain: Chain, contexts: LabelContextWeights | None, data: Data, learner: Learner, corpus: Corpus
 ) -> None:
     """DataError if weights, or the scores that they give the training data, overflow float32."""
-    blocks = [part.w for part in (*chain.transitions, *chain.weights)] + ([] if contexts is None else [contexts.w])
+    blocks = [*_blocks(chain), *([] if contexts is None else [contexts.w])]
     if not all(np.isfinite(block).all() for block in blocks):
         raise DataError("the weights have overflowed", file=corpus.source, hint=cure(data, learner))
     largest = max(float(np.abs(block).max(initial=0.0)) for block in blocks)
@@ -123,6 +123,11 @@ def check_weights(
             f"scores overflow: weights of up to {largest:.3g}, values of up to {_largest_value(data):.3g}",
             file=corpus.source, hint=cure(data, learner),
         )  # fmt: skip
+
+
+def _blocks(chain: Chain) -> list[np.ndarray]:
+    """All weights."""
+    return [*(part.w for part in (*chain.transitions, *chain.weights)), *(rows.value for rows in chain.stored)]
 
 
 def _most(active: Active) -> float:
@@ -153,7 +158,7 @@ def cure(data: Data, learner: Learner) -> str:
 
 def check_moved(outcome: TrainResult, chain: Chain, data: Data) -> None:
     """Warn if an online training made updates and has no weights."""
-    blocks = [part.w for part in (*chain.transitions, *chain.weights)]
+    blocks = _blocks(chain)
     if sum(epoch.updates for epoch in outcome.training_log) and not any(block.any() for block in blocks):
         logger.warning(
             "all weights are zero after training: updates were lost in rounding, with values of up to %.3g and "

@@ -86,7 +86,7 @@ class TuningDisplay:
         seconds = int(time.perf_counter() - self.begun)
         spent = f"{seconds // 60}:{seconds % 60:02}" + ("" if self.minutes is None else f" of {self.minutes:g} minutes")
         best = best_of(trials)
-        shown = "" if best is None else f", best on all sentences {percent(best.score)}"
+        shown = "" if best is None else f", best in full {percent(best.score)}"
         table = trials_table(highest(trials))
         table.title, table.title_justify = escape(f"{spent}, {self.step}{shown}"), "left"
         now = "; ".join(f"trial {number}: {text}" for number, text in sorted(running.items())[:ROWS])
@@ -123,11 +123,17 @@ def print_tuning(found: TuneResult, console: Console | None = None) -> None:
 def _verdict(found: TuneResult) -> str:
     best, given = found.best, found.given
     if best.number == 0:
-        return f"nothing tried is better than {percent(best.score)}, without any of these options"
-    text = f"best: {percent(best.score)}, trial {best.number}, kept pass {best.best_pass}"
+        return f"nothing tried is better than {_with_interval(best)}, without any of these options"
+    text = f"best: {_with_interval(best)}, trial {best.number}, kept pass {best.best_pass}"
     if given is not None and given.score is not None and best.score is not None:
-        text += f"; without any of these options {percent(given.score)} ({100 * (best.score - given.score):+.2f})"
+        text += f"; without any of these options {_with_interval(given)} ({100 * (best.score - given.score):+.2f})"
     return text
+
+
+def _with_interval(trial: Trial) -> str:
+    """A score, and where it would be in 95 of 100 such samples of sentences."""
+    around = trial.interval
+    return percent(trial.score) + (f" [{percent(around.low)}, {percent(around.high)}]" if around else "")
 
 
 def _name(found: TuneResult) -> str:

@@ -28,7 +28,7 @@ from palmette.training.chain.dev import check_labelled
 from palmette.tuning.options import TuningOptions
 from palmette.tuning.search import Record, TuningSearch, Watcher, best_of, context_of, rank
 from palmette.tuning.space import TEMPLATES, Settings, Space, default_space
-from palmette.tuning.trial import Material, Trial, TrialTask, TrialThreads, limits_of
+from palmette.tuning.trial import Material, Trial, TrialTask, TrialThreads
 
 HELD_OUT = 0.1  # share of the sentences that is held out if there is no other development data
 
@@ -150,14 +150,12 @@ def tune_corpus(
     best = best_of(search.trials)
     if best is None:
         raise _nothing(search)
-    found = Tagger(**material.space.params(best.settings))
-    limits = limits_of(found, best.level.effort)
-    params = _changed(found.set_params(**limits))
+    params = _changed(Tagger(**material.space.params(best.settings)))
     if shared:
         params["dev_share"] = HELD_OUT if tagger.dev_share is None else tagger.dev_share
     trials = sorted(search.trials, key=lambda trial: (not trial.in_full, -trial.level.share, *rank(trial)))
     return TuneResult(
-        _metric(tagger, corpus), trials, best, params, best.settings | _flat(limits),
+        _metric(tagger, corpus), trials, best, params, best.settings,
         material.space.left_out(best.settings), search.interrupted, time.perf_counter() - begun,
     )  # fmt: skip
 
@@ -196,11 +194,6 @@ def _metric(tagger: Tagger, corpus: Corpus) -> str:
 
 def _changed(tagger: Tagger) -> dict[str, Any]:
     return tagger._changed()
-
-
-def _flat(limits: Mapping[str, Any]) -> Settings:
-    """Limits of a tagger by flat name."""
-    return {name.rpartition("__")[2]: value for name, value in limits.items()}
 
 
 def _nothing(search: TuningSearch) -> PalmetteError | KeyboardInterrupt:

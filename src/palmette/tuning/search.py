@@ -31,6 +31,9 @@ from palmette.tuning.trial import FULL, Level, Material, Trial, TrialTask, Trial
 #
 # Less is a third of the passes, and then a third of the sentences, as long as enough are left: small data has two
 # levels, and large data up to four.
+#
+# The tagger as it is given is trained before all others. With a limit of minutes its time tells how many settings a
+# bracket can have, so that some of them are trained in full; each level gets an equal part of the time that is left.
 
 KEPT = 3  # one of this many settings continues
 MOST_LEVELS = 4
@@ -61,6 +64,12 @@ def rank(trial: Trial) -> tuple[float, float, int]:
     return (-(trial.score if trial.score is not None else -math.inf), -trial.level.effort, trial.number)
 
 
+def cost(n_settings: int, steps: Sequence[Level]) -> float:
+    """How many trainings in full the levels of so many settings take."""
+    left = [math.ceil(n_settings / KEPT**k) for k in range(len(steps))]
+    return sum(n * level.share * level.effort for n, level in zip(left, steps, strict=True))
+
+
 def highest(trials: Iterable[Trial]) -> list[Trial]:
     """Of each setting the training that got most; those that got most first, and of these the best."""
     most: dict[int, Trial] = {}
@@ -70,7 +79,7 @@ def highest(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def best_of(trials: Iterable[Trial]) -> Trial | None:
-    """The best trial that learnt from all sentences: its score is that of a command."""
+    """The best trial in full: its score is that of a command."""
     return min((t for t in trials if t.in_full), key=rank, default=None)
 
 
@@ -159,7 +168,8 @@ def _parts(corpus: Corpus) -> Iterator[bytes]:
     yield from (array.tobytes() for array in arrays if array is not None)
 
 
-BRACKET = KEPT**2  # settings that are tried at a time if only the minutes are limited
+MOST = KEPT**3  # settings that are tried at a time if only the minutes are limited
+DEARER = 2.0  # a setting takes so many times as long as the tagger that is given, to be on the safe side
 
 
 class Watcher(Protocol):
@@ -187,34 +197,57 @@ class TuningSearch:
     def run(self, space: Space, seed: int, n_sentences: int) -> None:
         """Search until the end; Ctrl-C ends it early, with what there is."""
         try:
-            self._run(space.draws(seed), n_sentences)
+            self._run(space.draws(seed, self.best_settings), n_sentences)
         except KeyboardInterrupt:
             self.interrupted = True
             self.workers.stop()
 
     def _run(self, drawn: Iterator[Settings], n_sentences: int) -> None:
-        size = self.options.trials
-        if size is None:
-            size = TRIALS if self.deadline is None else max(BRACKET, KEPT * self.workers.size)
+        self._level(1, 1, [TrialTask(0, {}, FULL)], self.deadline)  # the tagger as it is
         first = 1
-        extra = [TrialTask(0, {}, FULL)]  # the tagger as it is
-        while bracket := list(islice(drawn, size)):
-            steps = levels(len(bracket), n_sentences) if self.options.halving else [FULL]
-            self._bracket(list(enumerate(bracket, first)), steps, extra)
-            first, extra = first + len(bracket), []
-            if self.options.trials is not None or self.deadline is None or self._late():
+        while not self._late() and (bracket := list(islice(drawn, self._size(n_sentences)))):
+            self._bracket(list(enumerate(bracket, first)), self._steps(len(bracket), n_sentences))
+            first += len(bracket)
+            if self.options.trials is not None or self.deadline is None:
                 break
 
-    def _bracket(self, settings: list[tuple[int, Settings]], steps: list[Level], extra: list[TrialTask]) -> None:
+    def _steps(self, n_settings: int, n_sentences: int) -> list[Level]:
+        return levels(n_settings, n_sentences) if self.options.halving else [FULL]
+
+    def _size(self, n_sentences: int) -> int:
+        """How many settings the next bracket has."""
+        if self.options.trials is not None or self.deadline is None:
+            return self.options.trials or TRIALS
+        given = next((trial.seconds for trial in self.trials if not trial.number), 0.0)
+        left = (self.deadline - time.monotonic()) * self.workers.size / max(DEARER * given, 1e-3)
+        fits = (n for n in range(MOST, 1, -1) if cost(n, self._steps(n, n_sentences)) <= left)
+        return next(fits, self.workers.size)
+
+    def _bracket(self, settings: list[tuple[int, Settings]], steps: list[Level]) -> None:
         for k, level in enumerate(steps, 1):
             if self._late():
                 return
-            tasks = extra + [TrialTask(number, own, level) for number, own in settings]
-            self.watcher.begins(k, len(steps), tasks)
-            trials = [trial for trial in self._done(tasks) if trial.number]
-            settings, extra = [(trial.number, trial.settings) for trial in survivors(trials)], []
+            tasks = [TrialTask(number, own, level) for number, own in settings]
+            best = survivors(self._level(k, len(steps), tasks, self._until(len(steps) - k + 1)))
+            settings = [(trial.number, trial.settings) for trial in best]
 
-    def _done(self, tasks: Sequence[TrialTask]) -> Iterator[Trial]:
+    def _until(self, levels_left: int) -> float | None:
+        """When the first of so many levels ends."""
+        if self.deadline is None:
+            return None
+        now = time.monotonic()
+        return now + (self.deadline - now) / levels_left
+
+    def _level(self, number: int, n_levels: int, tasks: Sequence[TrialTask], until: float | None) -> list[Trial]:
+        self.watcher.begins(number, n_levels, tasks)
+        return list(self._done(tasks, until))
+
+    def best_settings(self) -> Settings:
+        """Those of the best trial in full so far."""
+        best = best_of(self.trials)
+        return {} if best is None else best.settings
+
+    def _done(self, tasks: Sequence[TrialTask], until: float | None) -> Iterator[Trial]:
         new = []
         for task in tasks:
             trial = self.record.trial(task)
@@ -222,7 +255,7 @@ class TuningSearch:
                 new.append(task)
             else:
                 yield self._noted(trial, known=True)
-        for trial in self.workers.run(new, self.deadline, self.watcher.epoch):
+        for trial in self.workers.run(new, until, self.watcher.epoch):
             self.record.add(trial)
             yield self._noted(trial, known=False)
 

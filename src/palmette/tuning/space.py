@@ -4,8 +4,8 @@
     l2=0.1..10              a number between these, evenly on a logarithmic scale if they are far apart
     nbest=1,5               only tried with a learner that has it
 
-Values are read and checked by the declarations of the options. Settings are drawn by a seed, each once: setting k of a
-search is the same however many are tried.
+Values are read and checked by the declarations of the options. Settings are drawn by a seed, each once, half of them
+near the best so far: setting k of a search depends on the seed and on scores alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from palmette.data.labels.schemes import are_chunk_labels
 from palmette.errors import UsageError, either
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.declare import Option, OptionError, Value
-from palmette.options.learners import MOST_LABELS, Learner
+from palmette.options.learners import MOST_LABELS, MOST_LABELS_IN_PAIRS, PASSES_OF_MIRA, Learner
 from palmette.options.spelling import assemble, flat_name, flat_options, full_names, named, variant_options
 
 # What a search sets itself, and why it cannot be tried
@@ -30,10 +30,11 @@ OWN = {
     "seed": "one seed is for the whole search",
     "metric": "scores by different metrics cannot be compared",
     "dev_share": "all settings are scored on the same sentences",
-    "passes": "a search gives fewer of them to most settings; set how many a training in full has",
     "iterations": "a search gives fewer of them to most settings; set how many a training in full has",
 }
 TEMPLATES = ("features", "template")  # a model has one of the two
+ONE_BY_ONE = ("passes", "batch_size")  # what L-BFGS does not have
+STAY = 0.75  # how often a setting near another one keeps what that has
 DECADE = 10.0  # from this ratio of its ends on, a range is drawn on a logarithmic scale
 DIGITS = 3  # of a number that is drawn: it will be typed
 _STALE = 200  # draws in a row without a new setting, after which a finite space is listed instead
@@ -74,6 +75,10 @@ class Dimension(NamedTuple):
             return {self.name: self.range.draw(rng)}
         return self.choices[int(rng.integers(len(self.choices)))]
 
+    @property
+    def first(self) -> Settings:
+        return self.choices[0] if self.range is None else {self.name: self.range.low}
+
 
 class Space:
     """The settings of a search, around a tagger whose parameters hold for all of them."""
@@ -110,14 +115,15 @@ class Space:
         learner = cast(Learner, TaggerOptions.__options__["learner"].variant(params["learner"]))
         if learner == TaggerOptions.__options__["learner"].variant(self.base["learner"]):
             return []  # given together: an error, if they contradict each other
-        unused = (*learner.unused, "passes") if learner.full_batch else learner.unused
+        unused = (*learner.unused, *ONE_BY_ONE) if learner.full_batch else learner.unused
         return [name for name in unused if name in TaggerOptions.__options__]
 
-    def draws(self, seed: int) -> Iterator[Settings]:
-        """Different settings, drawn by a seed, until there are no more; UsageError if none is possible."""
+    def draws(self, seed: int, best: Callable[[], Settings] = dict) -> Iterator[Settings]:
+        """Different settings, drawn by a seed, until there are no more; UsageError if none is possible. best: the best
+        settings so far, near which every second one is drawn; {} are the first values of all options."""
         problem: UsageError | None = None
         found = False
-        for settings in self._different(np.random.default_rng([seed, 5])):
+        for settings in self._different(np.random.default_rng([seed, 5]), best):
             try:
                 self._check(settings)
             except UsageError as error:
@@ -129,8 +135,9 @@ class Space:
         if not found and problem is not None:
             raise problem
 
-    def _different(self, rng: np.random.Generator) -> Iterator[Settings]:
+    def _different(self, rng: np.random.Generator, best: Callable[[], Settings]) -> Iterator[Settings]:
         seen: set[str] = set()
+        near: Settings | None = None
 
         def new(settings: Settings) -> bool:
             size = len(seen)
@@ -139,9 +146,10 @@ class Space:
 
         stale = 0
         while stale < _STALE:
-            settings = next(self._walk({}, self.dimensions, lambda dimension: (dimension.draw(rng),)))
+            settings = next(self._walk({}, self.dimensions, lambda dimension: (_drawn(dimension, rng, near),)))  # noqa: B023
             stale = 0 if new(settings) else stale + 1
             if not stale:
+                near = (best() or self._first()) if near is None else None
                 yield settings
         if self.size is not None:  # what chance has left out
             rest = [settings for settings in self._all() if new(settings)]
@@ -154,6 +162,10 @@ class Space:
             return None
         most = math.prod(len(dimension.choices) for dimension in self.dimensions)
         return None if most > _LISTED else sum(1 for _ in self._all())
+
+    def _first(self) -> Settings:
+        """The first value of every option."""
+        return next(self._walk({}, self.dimensions, lambda dimension: (dimension.first,)))
 
     def _all(self) -> Iterator[Settings]:
         return self._walk({}, self.dimensions, lambda dimension: dimension.choices)
@@ -174,6 +186,8 @@ class Space:
         """Whether an option means something with those chosen so far: an option of a learner, if it is that one."""
         if name == "order":
             return "template" not in chosen and self.base["template"] is None
+        if name in ONE_BY_ONE:
+            return name not in self._unused(assemble(TaggerOptions, chosen, self.base))
         if name not in self._kinds or name in TaggerOptions.__options__:
             return True
         for outer, kind in self._kinds[name]:
@@ -188,6 +202,12 @@ class Space:
         """UsageError if a tagger cannot have these settings together."""
         params = self.params(settings)
         ChainSettings(**{name: params[name] for name in ChainSettings.__options__})
+
+
+def _drawn(dimension: Dimension, rng: np.random.Generator, near: Settings | None) -> Settings:
+    """A value of a dimension; mostly the one of the settings that are to be near."""
+    kept = {} if near is None else {name: near[name] for name in _names(dimension) if name in near}
+    return kept if kept and rng.random() < STAY else dimension.draw(rng)
 
 
 def fixed_names(base: TaggerOptions) -> list[str]:
@@ -314,24 +334,24 @@ LARGE = 100_000  # tokens from which on rare attributes can be left out
 
 
 def default_space(corpus: Corpus, base: TaggerOptions) -> dict[str, Any]:
-    """The options to try on a labelled corpus and their values, but for those that the tagger has already."""
+    """The options to try on a labelled corpus and their values, those of the default first, but for those that the
+    tagger has already."""
     assert corpus.labels is not None
     n_labels = len(corpus.labels.types)
-    learners = ["perceptron"]
-    if n_labels <= MOST_LABELS:
-        learners.append("mira")
-    if n_labels <= MOST_TRIPLES:
-        learners.append("crf")
+    learners = ["mira", "arow"] if n_labels <= MOST_LABELS else []
+    learners += ["perceptron", "crf"] if n_labels <= MOST_TRIPLES else ["perceptron"]
     found: dict[str, Any] = {"learner": learners}
     if corpus.attributes is None:
         found["features"] = _features(corpus)
     found |= {
-        "order": [1, 2] if n_labels <= MOST_TRIPLES else [0, 1],
+        "order": [2, 1] if n_labels <= MOST_LABELS_IN_PAIRS else [1, 2] if n_labels <= MOST_TRIPLES else [1, 0],
         "min_count": [1, 2, 3] if corpus.n_tokens < LARGE else [1, 2, 3, 5],
-        "learner_nbest": [1, 5],
-        "aggressiveness": [0.03, 0.1, 0.3],
+        "learner_nbest": [5, 3, 10],
+        "aggressiveness": [0.1, 0.03, 0.3],
         "optimiser": ["adagrad"],  # after a third of its passes it is as far as others; L-BFGS is not
-        "l2": [0.1, 0.3, 1.0, 3.0],
+        "l2": [0.3, 0.1, 1.0, 3.0],
+        "batch_size": [1, 4],
+        "passes": [PASSES_OF_MIRA, 2 * PASSES_OF_MIRA],
     }
     fixed = set(fixed_names(base))
     if fixed & set(TEMPLATES):

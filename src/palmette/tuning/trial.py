@@ -17,14 +17,19 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
+from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.data.subset import take
 from palmette.errors import PalmetteError
 from palmette.estimators.tagger import Tagger
+from palmette.evaluation.significance import Interval, bootstrap, interval, span_tally, token_tally
+from palmette.evaluation.spans import ChunkTables
 from palmette.options.learners import Likelihood
+from palmette.structures.chain.gold import certain, gold_and_guess
 from palmette.structures.training_log import Epoch
 from palmette.tuning.space import Settings, Space
 
 LEAST_ITERATIONS = 30  # of L-BFGS: fewer say nothing
+ROUNDS = 1_000  # of the bootstrap of a score
 
 
 class Level(msgspec.Struct, frozen=True):
@@ -56,11 +61,12 @@ class Trial(msgspec.Struct, frozen=True):
     best_pass: int = 0
     seconds: float = 0.0
     error: str = ""
+    interval: Interval | None = None  # of the score, of a training in full
 
     @property
     def in_full(self) -> bool:
-        """Whether all sentences were learnt from, as `palmette train` would."""
-        return self.score is not None and self.level.share == 1.0
+        """Whether all sentences were learnt from in all passes, as `palmette train` would."""
+        return self.score is not None and self.level == FULL
 
 
 class Material(NamedTuple):
@@ -112,8 +118,21 @@ def run_trial(
     if outcome.interrupted:
         raise TrialStopped
     score = None if outcome.kept is None else outcome.kept.dev
+    around = _interval(tagger, material.dev) if task.level == FULL else None
     seconds = time.perf_counter() - begun
-    return Trial(task.number, task.settings, task.level, passes, score, outcome.best_epoch, seconds)
+    return Trial(task.number, task.settings, task.level, passes, score, outcome.best_epoch, seconds, interval=around)
+
+
+def _interval(tagger: Tagger, dev: Corpus) -> Interval:
+    """The bootstrap interval of the score of a tagger on development data."""
+    model = tagger.model_
+    gold, guess, labels = gold_and_guess(model, copy.copy(dev))
+    known, scheme = certain(dev), unseen_scheme(model.scheme)
+    if tagger.metric == "accuracy" or not are_chunk_labels(labels, scheme):
+        tally = token_tally(gold, guess, dev.offset, known)
+    else:
+        tally = span_tally(gold, guess, dev.offset, ChunkTables.of(labels, scheme), known)
+    return interval(bootstrap([tally], ROUNDS)[:, 0])
 
 
 def limited(tagger: Tagger, effort: float) -> Tagger:

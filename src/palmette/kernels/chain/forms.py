@@ -17,8 +17,11 @@ from palmette.kernels.core.types import (
     F32_3D,
     F32_4D,
     F64_2D,
+    I8,
     I32,
     I64,
+    U8,
+    U32,
     U64,
     Bool,
     Bool_2D,
@@ -68,6 +71,35 @@ class TransitionWeights(NamedTuple):
     state: F32_2D  # as in FeatureWeights
 
 
+NOT_STORED, ENTRIES, WHOLE_ROWS, ENTRIES_ALONE = range(4)  # see StoredRows
+
+
+@struct
+class StoredRows(NamedTuple):
+    """Weights of attributes for one arity as a model file has them, in place of FeatureWeights; see score.py. A row has
+    H ** arity numbers, without padding, of 32 bits (`value`) or of 8 bits with a scale per attribute (`number`)."""
+
+    kind: int  # NOT_STORED: none; ENTRIES: those that are not zero; WHOLE_ROWS; ENTRIES_ALONE: summed one by one
+    item: int  # bytes of the number of a state n-gram: 1, 2 or 4
+    cells: int  # numbers of a row
+    times: float  # what all weights are multiplied by
+    first: U32  # [A+1]  of entries: those of attribute a are first[a] .. first[a+1] - 1
+    state: U8  # [entries * item]  state n-grams, rising within an attribute, little-endian
+    value: F32  # [entries] or [A * H ** arity]
+    number: I8  # likewise
+    scale: F32  # [A]
+
+
+def not_stored() -> StoredRows:
+    """What an arity has whose weights are FeatureWeights."""
+    numbers = np.zeros(0, np.float32)
+    return StoredRows(NOT_STORED, 1, 1, 1.0, np.zeros(0, np.uint32), np.zeros(0, np.uint8), numbers, np.zeros(0, np.int8),
+                      numbers)  # fmt: skip
+
+
+NONE_STORED = (not_stored(), not_stored(), not_stored())
+
+
 @struct
 class Chain(NamedTuple):
     """All weights and restrictions of a chain model. In tuples the index is the arity minus 1."""
@@ -86,6 +118,7 @@ class Chain(NamedTuple):
     bias: F32  # [W]
     transitions: tuple[TransitionWeights, TransitionWeights, TransitionWeights]
     weights: tuple[FeatureWeights, FeatureWeights, FeatureWeights]
+    stored: tuple[StoredRows, StoredRows, StoredRows] = NONE_STORED  # of a loaded model: what searches and sums read
 
 
 @struct

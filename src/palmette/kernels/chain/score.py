@@ -13,7 +13,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Gather, Skips, Trellis
+from palmette.kernels.chain.forms import (
+    ENTRIES_ALONE,
+    NOT_STORED,
+    WHOLE_ROWS,
+    Active,
+    Chain,
+    Data,
+    FeatureWeights,
+    Gather,
+    Skips,
+    StoredRows,
+    Trellis,
+)
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.prefetch import fetch_row
 from palmette.kernels.core.vector import add_attribute_rows, add_run, exp_of, log_of
@@ -117,6 +129,100 @@ def add_rows(out: np.ndarray, r: FeatureWeights, x: Active, lo: int, skip: int) 
             add_attribute_rows(out, i, w, slot, att, z, end)
 
 
+# --- stored rows -----------------------------------------------------------------------------------------------
+# The rows of a token's attributes are unpacked side by side, where they stay in the cache, and summed as rows are: with
+# the same result to the last bit. With many labels entries are added one by one, as those of lists are.
+
+
+@inline
+def state_at(r: StoredRows, p: int) -> int:
+    """The state n-gram of entry p."""
+    state = r.state
+    if r.item == 1:
+        return np.int64(state[p])
+    if r.item == 2:
+        return np.int64(state[2 * p]) | np.int64(state[2 * p + 1]) << 8
+    low = np.int64(state[4 * p]) | np.int64(state[4 * p + 1]) << 8
+    return low | np.int64(state[4 * p + 2]) << 16 | np.int64(state[4 * p + 3]) << 24
+
+
+@inline
+def place_in_row(state: int, H: int, W: int, size: int) -> int:
+    """The place of a state n-gram in a row of `size` numbers, W for each H states."""
+    return state + state // H * (W - H) if size > W > H else state
+
+
+@part
+def unpack_row(r: StoredRows, attribute: int, factor: np.float32, H: int, W: int, row: np.ndarray) -> None:
+    """row[..] = factor times the weights of an attribute; a row of zeros, or one that `clear_row` has cleared."""
+    by, times, value, number, size = factor, np.float32(r.times), r.value, r.number, row.size
+    small = number.size > 0
+    if small:
+        by *= r.scale[attribute]
+    if r.kind == WHOLE_ROWS:
+        begin = attribute * r.cells
+        for q in range(size // W):
+            source, target = begin + q * H, q * W
+            if small:
+                for h in range(H):
+                    row[target + h] = by * np.float32(number[source + h]) * times
+            else:
+                for h in range(H):
+                    row[target + h] = by * value[source + h] * times
+        return
+    for p in range(np.int64(r.first[attribute]), np.int64(r.first[attribute + 1])):
+        own = np.float32(number[p]) if small else value[p]
+        row[place_in_row(state_at(r, p), H, W, size)] = by * own * times
+
+
+@part
+def clear_row(r: StoredRows, attribute: int, H: int, W: int, row: np.ndarray) -> None:
+    """Set what `unpack_row` wrote to zero, unless the next row overwrites it."""
+    if r.kind != WHOLE_ROWS:
+        for p in range(np.int64(r.first[attribute]), np.int64(r.first[attribute + 1])):
+            row[place_in_row(state_at(r, p), H, W, row.size)] = np.float32(0.0)
+
+
+@part
+def _add_entries(out: np.ndarray, r: StoredRows, x: Active, lo: int) -> None:
+    """As `_add_lists`, for the entries of single labels."""
+    first, value, times = r.first, r.value, np.float32(r.times)
+    ptr, att, val = x.ptr, x.att, x.val
+    for i in range(out.shape[0]):
+        row = out[i]
+        for k in range(ptr[lo + i], ptr[lo + i + 1]):
+            v = np.float32(1.0) if val.size == 0 else val[k]
+            for p in range(np.int64(first[att[k]]), np.int64(first[att[k] + 1])):
+                row[state_at(r, p)] += v * (value[p] * times)
+
+
+@part
+def add_stored(out: np.ndarray, r: StoredRows, H: int, W: int, x: Active, lo: int, skip: int) -> None:
+    """As `add_rows`, for stored rows of W numbers for each H states."""
+    if r.kind == ENTRIES_ALONE:
+        _add_entries(out, r, x, lo)
+        return
+    ptr, att, val, most = x.ptr, x.att, x.val, 0
+    for i in range(skip, out.shape[0]):
+        most = max(most, ptr[lo + i + 1] - ptr[lo + i])
+    room = np.zeros((most + 1, out.shape[1]), np.float32)  # row 0 stays zero
+    place = np.arange(most + 1).astype(np.int32)
+    last = r.times != 1.0  # values multiply finished weights
+    for i in range(skip, out.shape[0]):
+        begin, n = ptr[lo + i], ptr[lo + i + 1] - ptr[lo + i]
+        for k in range(n):
+            factor = np.float32(1.0) if val.size == 0 or last else val[begin + k]
+            unpack_row(r, att[begin + k], factor, H, W, room[k + 1])
+        if val.size == 0:
+            add_attribute_rows(out, i, room, place, place, 1, n + 1)
+        for k in range(n if val.size > 0 else 0):
+            own, v = room[k + 1], val[begin + k] if last else np.float32(1.0)
+            for h in range(own.size):
+                out[i, h] += v * own[h]
+        for k in range(n):
+            clear_row(r, att[begin + k], H, W, room[k + 1])
+
+
 @part
 def fill_bias(T: Trellis, m: Chain, n: int) -> None:
     U, bias = T.U, m.bias
@@ -137,7 +243,9 @@ def add_ends(T: Trellis, m: Chain, n: int) -> None:
 @part
 def score_states(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
     fill_bias(T, m, n)
-    if m.weights[0].first.size > 0:
+    if m.stored[0].kind != NOT_STORED:
+        add_stored(T.U[:n], m.stored[0], m.label_of.size, m.bias.size, x, lo, 0)
+    elif m.weights[0].first.size > 0:
         _add_lists(T.U[:n], m.weights[0], m, x, lo)
     else:
         add_rows(T.U[:n], m.weights[0], x, lo, 0)
@@ -155,7 +263,9 @@ def _score_pairs(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
                 e[h] = f[h] + p[h]
     if T.skips.top.size > 0:
         fill_tops(E, T.skips, 0, forbid.shape[0])
-    if m.weights[1].first.size > 0:
+    if m.stored[1].kind != NOT_STORED:
+        add_stored(E[:edges].reshape(edges, -1), m.stored[1], m.label_of.size, m.bias.size, x, lo, 1)
+    elif m.weights[1].first.size > 0:
         _add_seen(E[:edges].reshape(edges, -1), m.weights[1], m, gather_for(m, m.weights[1], 2), x, lo, 1)
     elif x.ptr.size > 0:
         add_rows(E[:edges].reshape(edges, -1), m.weights[1], x, lo, 1)
@@ -183,7 +293,9 @@ def _score_triples(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
         t = S[i]
         for k in range(t.size):
             t[k] = triple[k]
-    if m.weights[2].first.size > 0:
+    if m.stored[2].kind != NOT_STORED:
+        add_stored(S[:edges], m.stored[2], m.label_of.size, m.bias.size, x, lo, 2)
+    elif m.weights[2].first.size > 0:
         _add_seen(S[:edges], m.weights[2], m, gather_for(m, m.weights[2], 3), x, lo, 2)
     elif x.ptr.size > 0:
         add_rows(S[:edges], m.weights[2], x, lo, 2)

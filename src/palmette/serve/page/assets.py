@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from palmette.reports.svg import DARK, FONT, LIGHT
 
@@ -17,6 +17,7 @@ POLICY = (
 )  # what a server sends as Content-Security-Policy with the page
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _GENERATED = "palette.css"
+RUNTIME = "palmette.js"  # what tags in the page, as exported packages have it
 # Softer than `quiet`, stronger than `faint`: borders of controls and circles
 _EDGES = {"light": "#afb8c1", "dark": "#484f58"}
 
@@ -33,7 +34,10 @@ class Assets(Mapping[str, Asset]):
 
     def __init__(self) -> None:
         static = files("palmette") / "serve" / "page" / "static"
-        self._places = {one.name: one for one in static.iterdir() if one.name.rpartition(".")[2] in _TYPES}
+        self._places: dict[str, Any] = {
+            one.name: one for one in static.iterdir() if one.name.rpartition(".")[2] in _TYPES
+        }
+        self._places[RUNTIME] = files("palmette") / "runtime" / "web" / "palmette.mjs"
 
     def __getitem__(self, name: str) -> Asset:
         kind = f"{_TYPES.get(name.rpartition('.')[2])}; charset=utf-8"

@@ -46,9 +46,10 @@ def page_file(records: Mapping[str, Any], title: str) -> bytes:
     style, code = "\n".join(ASSETS[name].data.decode() for name in STYLES), script()
     data = msgspec.json.encode(records).decode().replace("<", "\\u003c")  # no text of a record ends the element
     icon = base64.b64encode(ASSETS["icon.svg"].data).decode()
+    typed = " 'wasm-unsafe-eval'" if any("typed" in views for views in records.get("views", {}).values()) else ""
     policy = (
-        f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(style)}; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
+        f"default-src 'none'; script-src {_hash(code)}{typed}; style-src {_hash(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
     )
     return f"""<!doctype html>
 <html lang="en">

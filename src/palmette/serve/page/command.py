@@ -28,7 +28,7 @@ class Page(HelperOptions, OutputOptions, Command):
     )
     owners = (FormatSpec,)
     hidden = ("label", "unit", "penn-quotes")
-    common = ("output", "data", "sentences", "text", "with", "format", "columns", "quiet")
+    common = ("output", "data", "sentences", "text", "model", "with", "format", "columns", "quiet")
 
     models: list = option(
         argument=True, repeat=True, metavar="MODEL", path="input", help="Model files of any kind but language models."
@@ -44,6 +44,10 @@ class Page(HelperOptions, OutputOptions, Command):
         default=20, low=0, high=1000, help="Number of sentences of the data to show, those with errors first."
     )
     text: list | None = option(default=None, repeat=True, help="A typed sentence to show; repeatable.")
+    model: bool = option(
+        default=True,
+        help="Put a compact copy of each tagger into the page, which tags what the reader types, without a server.",
+    )
 
     def run(self) -> None:
         if self.data is None and self.flat.get(FormatSpec):
@@ -62,15 +66,38 @@ class Page(HelperOptions, OutputOptions, Command):
         loaded = {name: _loaded(file) for name, file in zip(names, self.models, strict=True)}
         data = {} if self.data is None else {name: self._read(self.data, model) for name, model in loaded.items()}
         shown = beside({name: PageModel(model, name, helpers) for name, model in loaded.items()})
+        typed = self._typed(names) if self.model else {}
         records = page_records(
-            shown, data, sentences=self.sentences, texts=self.text or (), source=self.data or "", tell=meter.tell
-        )
+            shown, data, sentences=self.sentences, texts=self.text or (), source=self.data or "", tell=meter.tell,
+            typed=typed,
+        )  # fmt: skip
         meter.clear()
         page = page_file(records, f"{', '.join(names)} - Palmette")
         with write_whole(self.output) as out:
             out.write(page)
         if not self.quiet:
-            logger.info("wrote %s, %.1f MB", self.output, len(page) / 1e6)
+            inside = sum(len(text) for record in typed.values() for text in record.values())
+            told = (
+                f", {inside / 1e6:.1f} of them models to type sentences for (--no-model leaves them out)"
+                if typed
+                else ""
+            )
+            logger.info("wrote %s, %.1f MB%s", self.output, len(page) / 1e6, told)
+
+    def _typed(self, names: list[str]) -> dict[str, dict[str, str]]:
+        """The models that the runtime in the page can use, with the runtime, by their names in the page."""
+        from palmette.errors import ModelError
+        from palmette.runtime.export import for_page
+
+        made = {}
+        for name, file in zip(names, self.models, strict=True):
+            try:
+                made[name] = for_page(file)
+            except ModelError as error:
+                logger.info(
+                    "%s: typed sentences are not tagged in the page (%s)", file, error.args[0].partition("\n")[0]
+                )
+        return made
 
     def _read(self, path: str, model: Any) -> Any:
         """The data as a model reads it."""

@@ -67,7 +67,7 @@ def _about_tagger(shown: PageModel) -> dict[str, Any]:
         "states": model.shape.n_states,
         "beam": model.beam,
         "attributes": sum(index.size for index in model.feature_indexes.values()),
-        "weights": n_weights(model.chain),
+        "weights": n_weights(model.searched),
         "columns": None if model.encoder is None else model.encoder.n_columns,
         "text": model.encoder is not None and model.encoder.n_columns <= 1 + len(shown.helpers),
         "probabilities": are_probabilities(model) if not model.reads_earlier_labels else False,

@@ -4,6 +4,7 @@ sentences."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from palmette.data.corpus import Corpus
@@ -23,11 +24,15 @@ Tell = Callable[[str], None]
 
 def page_records(
     models: Mapping[str, PageModel], data: Mapping[str, Any], *, sentences: int = 20, texts: Sequence[str] = (),
-    source: str = "", tell: Tell = lambda text: None,
+    source: str = "", tell: Tell = lambda text: None, typed: Mapping[str, dict[str, str]] = MappingProxyType({}),
 ) -> dict[str, Any]:  # fmt: skip
     """The records for models by name. data: the labelled data as each model reads it, if there is any; sentences: of
-    how many the searches are shown, those with errors first; texts: typed sentences, which come before them."""
+    how many the searches are shown, those with errors first; texts: typed sentences, which come before them; typed: the
+    models that the page itself can use, each with the runtime."""
     found = {name: _of_model(name, model, data.get(name), sentences, texts, tell) for name, model in models.items()}
+    for name, record in typed.items():
+        found[name]["typed"] = record
+        found[name]["about"]["views"] = [*found[name]["about"]["views"], "typed"]
     listed = [{"name": name, "kind": models[name].kind} for name in found]
     return {"models": listed, "views": found, "data": source}
 

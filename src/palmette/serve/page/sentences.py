@@ -87,7 +87,7 @@ def _forbidden(model: ChainModel) -> list[list[int]]:
     if not model.shape.order:
         return []
     H = model.shape.n_states
-    return np.argwhere(np.isneginf(model.chain.forbid[:H, :H])).tolist()
+    return np.argwhere(np.isneginf(model.searched.forbid[:H, :H])).tolist()
 
 
 def _back(record: TrellisRecord) -> list[list[int]] | None:

@@ -14,7 +14,7 @@ from palmette.data.formats.labelling import Confidence
 from palmette.data.labels.mask import LabelMask, known_gold, label_names, mark_partial_labels, training_mask
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.data.subset import take
-from palmette.errors import DataError, UsageError, counted, either
+from palmette.errors import DataError, UsageError, either
 from palmette.evaluation.calibration import BINS, Reliability, reliability, sentence_hits, span_hits
 from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.chain.posteriors import confidence_of
@@ -150,5 +150,4 @@ def calibrated_on_dev(model: ChainModel, dev: Corpus | None) -> Calibration | No
     except (DataError, UsageError) as error:
         logger.info("the confidences of the model are not calibrated: %s", error)
         return None
-    logger.info("calibrated on %s: temperature %.4g", counted(found.sentences, "sentence"), found.temperature)
     return found

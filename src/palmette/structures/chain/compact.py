@@ -9,7 +9,7 @@ or of tokens. Dropping single weights instead of attributes loses more and saves
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,8 +20,7 @@ from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import UsageError
 from palmette.features.encode import kept_attributes
 from palmette.features.templates import LABEL_CONTEXT
-from palmette.kernels.chain.forms import FeatureWeights, LabelContextWeights
-from palmette.kernels.chain.viterbi import PackedRows
+from palmette.kernels.chain.forms import Chain, FeatureWeights, LabelContextWeights, StoredRows
 from palmette.kernels.core.hashing import FeatureIndex
 from palmette.options.declare import OptionError
 from palmette.options.spelling import argument
@@ -30,7 +29,14 @@ from palmette.structures.chain.imported.model import ImportedModel
 from palmette.structures.chain.label_context import kept_rows
 from palmette.structures.chain.lists import without_zeros
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.packed import CompactModel, compact_model
+from palmette.structures.chain.stored_rows import (
+    chosen_rows,
+    is_stored,
+    largest_of,
+    rounded_rows,
+    stored_chain,
+    without_weights,
+)
 from palmette.structures.chain.weights import ARITIES
 from palmette.structures.stored import Names, some_names
 
@@ -66,10 +72,10 @@ class CompactReport(msgspec.Struct, frozen=True):
 
 def compact_chain(
     model: ChainModel, trial: Trial | None = None, most_loss: float = 0.05
-) -> tuple[CompactModel, CompactReport]:
+) -> tuple[ChainModel, CompactReport]:
     """The compact form of a model; without `trial` no attribute is dropped. UsageError if 8 bits lose too much."""
     _check(model)
-    full = model if isinstance(model, CompactModel) else compact_model(model)
+    full = model if model.compact else compact_model(model)
     small, before, after, dropped = full, None, None, 0.0
     if trial is not None:
         first = trial(model)
@@ -87,13 +93,12 @@ def compact_chain(
                 break
             small, after, dropped = less, found.figure, share
     made = pruned(small, rows=True, names=False)
-    assert isinstance(made, CompactModel)
     sizes = [sum(index.size for index in one.feature_indexes.values()) for one in (model, made)]
-    counts = [int(np.count_nonzero(one.packed.number)) for one in (full, made)]
+    counts = [int(np.count_nonzero(one.searched.stored[0].number)) for one in (full, made)]
     return made, CompactReport(before, after, dropped, (sizes[0], sizes[1]), (counts[0], counts[1]))
 
 
-def compact_on(model: ChainModel, dev: Corpus | None, most_loss: float = 0.05) -> tuple[CompactModel, CompactReport]:
+def compact_on(model: ChainModel, dev: Corpus | None, most_loss: float = 0.05) -> tuple[ChainModel, CompactReport]:
     """The compact form of a model, calibrated on the labelled corpus that the loss of F1 of spans, or else of accuracy,
     is measured on."""
     if not 0 <= most_loss <= 100:
@@ -117,28 +122,34 @@ def compact_on(model: ChainModel, dev: Corpus | None, most_loss: float = 0.05) -
 
 
 def _check(model: ChainModel) -> None:
-    if not isinstance(model, CompactModel) and not np.isfinite(model.chain.weights[0].w).all():
+    weights = (model.searched.weights[0].w, model.searched.stored[0].value)
+    if not all(np.isfinite(numbers).all() for numbers in weights):
         raise UsageError("the model has weights of minus infinity (an HMM without smoothing), which need 32 bits")
 
 
-def _without_smallest(model: CompactModel, share: float) -> CompactModel:
+def compact_model(model: ChainModel) -> ChainModel:
+    """The model with weights of 8 bits, but for lists of label pairs and triples."""
+    chain = stored_chain(model.chain if model.exact is not None else model.searched, model.shape)
+    one, two, three = (rounded_rows(rows) for rows in chain.stored)
+    return _as_chain(model, chain._replace(stored=(one, two, three)), checkpoint={})
+
+
+def _as_chain(model: ChainModel, chain: Chain, **parts: Any) -> ChainModel:
+    """The model with another chain, also if its own is of another tool."""
+    own = {part.name: getattr(model, part.name) for part in fields(model) if part.init}
+    return ChainModel(**(own | parts | {"searched": chain}))
+
+
+def _without_smallest(model: ChainModel, share: float) -> ChainModel:
     """The model without the attributes on states whose largest weight is smallest, and those on label pairs and triples
     with weights as small."""
-    number, scale = model.packed
-    largest = np.abs(number.astype(np.int16)).max(axis=1, initial=0) * scale
-    least = float(np.quantile(largest, share)) if largest.size else 0.0
-    one, two, three = model.bare.weights
-    bare = model.bare._replace(weights=(one, _larger(two, least), _larger(three, least)))
-    kept = np.where((largest >= least)[:, None], number, np.int8(0))
-    return model.replaced(packed=PackedRows(kept, scale), chain=bare)
-
-
-def _larger(weights: FeatureWeights, least: float) -> FeatureWeights:
-    """Dense weights with zeros in the rows whose largest weight is smaller."""
-    if weights.first.size or weights.w.shape[0] <= 1:
-        return weights
-    kept = np.abs(weights.w).max(axis=1) >= least
-    return weights._replace(w=np.where(kept[:, None], weights.w, np.float32(0)))
+    largest = [largest_of(rows) for rows in model.searched.stored]
+    least = float(np.quantile(largest[0], share)) if largest[0].size else 0.0
+    one, two, three = (
+        without_weights(rows, most >= least) if is_stored(rows) else rows
+        for rows, most in zip(model.searched.stored, largest, strict=True)
+    )
+    return model.changed(searched=model.searched._replace(stored=(one, two, three)))
 
 
 # A smaller model with the same answers: without attributes whose weights are all zero, without names.
@@ -148,7 +159,9 @@ def pruned(model: ChainModel, *, rows: bool, names: bool) -> ChainModel:
     """Drop zero rows (`rows`) and the attributes' names (`names`, which only inspection needs)."""
     if rows:
         model = model.without_zeros() if isinstance(model, ImportedModel) else _without_zero_rows(model)
-    return model.changed(names={}) if names else model
+    if names:
+        model = model.changed(names={})
+    return model.changed(helpers=tuple(pruned(helper, rows=rows, names=names) for helper in model.helpers))
 
 
 def _without_zero_rows(model: ChainModel) -> ChainModel:
@@ -161,23 +174,26 @@ def _without_zero_rows(model: ChainModel) -> ChainModel:
         "label_contexts": parts[LABEL_CONTEXT][1] if LABEL_CONTEXT in parts else model.label_contexts,
         "checkpoint": {},  # its rows are numbered by the full feature indexes
     }
-    chain = model.bare if isinstance(model, CompactModel) else model.chain
-    one, two, three = (parts[o][1] if o in parts else chain.weights[o - 1] for o in ARITIES)
-    if isinstance(model, CompactModel):
-        packed: PackedRows = parts[1][1] if 1 in parts else model.packed
-        return model.replaced(packed=packed, chain=chain._replace(weights=(chain.weights[0], two, three)), **changes)
-    return replace(model, chain=chain._replace(weights=(one, two, three)), **changes)
+    chain, weights, stored = model.searched, list(model.searched.weights), list(model.searched.stored)
+    for o in set(parts) & set(ARITIES):
+        weights[o - 1], stored[o - 1] = parts[o][1]
+    return model.changed(
+        searched=chain._replace(
+            weights=(weights[0], weights[1], weights[2]), stored=(stored[0], stored[1], stored[2])
+        ), **changes,
+    )  # fmt: skip
 
 
-def _prune_order(model: ChainModel, order: int) -> tuple[FeatureIndex, FeatureWeights | PackedRows, Names | None]:
+def _prune_order(model: ChainModel, order: int) -> tuple[FeatureIndex, tuple[FeatureWeights, StoredRows], Names | None]:
     feature_index, strings = model.feature_indexes[order], model.names.get(order)
-    small: FeatureWeights | PackedRows
-    if isinstance(model, CompactModel) and order == 1:
-        small, keep = _small_packed(model.packed)
+    weights, stored = model.searched.weights[order - 1], model.searched.stored[order - 1]
+    if is_stored(stored):
+        keep = largest_of(stored) > 0
+        stored = chosen_rows(stored, np.flatnonzero(keep))
     else:
-        part = (model.bare if isinstance(model, CompactModel) else model.chain).weights[order - 1]
-        small, keep = without_zeros(part) if part.first.size else _small_dense(part)
-    return kept_attributes(feature_index, keep), small, None if strings is None else some_names(strings, keep)
+        weights, keep = without_zeros(weights) if weights.first.size else _small_dense(weights)
+    names = None if strings is None else some_names(strings, keep)
+    return kept_attributes(feature_index, keep), (weights, stored), names
 
 
 def _prune_contexts(model: ChainModel) -> tuple[FeatureIndex, LabelContextWeights, Names | None]:
@@ -190,11 +206,6 @@ def _prune_contexts(model: ChainModel) -> tuple[FeatureIndex, LabelContextWeight
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     small = kept_rows(contexts, full, keep, new)
     return kept_attributes(feature_index, keep), small, None if strings is None else some_names(strings, keep)
-
-
-def _small_packed(packed: PackedRows) -> tuple[PackedRows, np.ndarray]:
-    keep: np.ndarray = np.asarray(packed.number.any(axis=1))
-    return PackedRows(packed.number[keep], packed.scale[keep]), keep
 
 
 def _small_dense(part: FeatureWeights) -> tuple[FeatureWeights, np.ndarray]:

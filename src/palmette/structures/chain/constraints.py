@@ -201,13 +201,11 @@ def _check_gold(known: np.ndarray, allowed: Transitions, labels: list[str], corp
 def constrained(model: ChainModel, scheme: str = "auto") -> ChainModel:
     """The model with the transitions forbidden that a tag scheme forbids, besides its own; `auto`: the strictest scheme
     that its labels can be of."""
-    from palmette.structures.chain.imported.model import ImportedModel
-
     if not are_chunk_labels(model.labels):
         raise OptionError(
             "scheme", f"{', '.join(model.labels[:8])} are no labels of a tag scheme (B-X, I-X, O)", "constraints"
         )
-    if model.packed is not None:
+    if model.compact:
         raise OptionError("scheme", "constrain the full model, and compact it then", "constraints")
     named = recognise(model.labels) if scheme == "auto" else scheme.upper()
     if named is None:
@@ -215,9 +213,7 @@ def constrained(model: ChainModel, scheme: str = "auto") -> ChainModel:
     scheme_named(named)
     own, new = model.allowed, allowed_transitions(model.labels, named)
     allowed = Transitions(own.start & new.start, own.pair & new.pair, own.end & new.end)
-    if isinstance(model, ImportedModel):
-        return model.with_bare(allowed, named, _restricted(model.bare, model, allowed))
-    return model.changed(allowed=allowed, scheme=named, chain=_restricted(model.chain, model, allowed))
+    return model.changed(allowed=allowed, scheme=named, searched=_restricted(model.searched, model, allowed))
 
 
 def _restricted(chain: Chain, model: ChainModel, allowed: Transitions) -> Chain:

@@ -11,13 +11,14 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError, either
 from palmette.features.encode import Encoder, growing, kept_attributes, new_feature_index
 from palmette.features.templates import LABEL_CONTEXT
-from palmette.kernels.chain.forms import Active, Chain, Data, no_active
+from palmette.kernels.chain.forms import Active, Chain, Data, no_active, no_weights
 from palmette.kernels.chain.gather import inverted, seen_labels
 from palmette.kernels.core.hashing import FeatureIndex, add_all, find_all, hash_index, mixed_all, renumbered
 from palmette.kernels.encode.encode import TemplateCells, keep_attributes
 from palmette.kernels.io.columns import join_types
 from palmette.options.spelling import spelt
 from palmette.structures.chain.lists import without_zeros
+from palmette.structures.chain.stored_rows import chosen_rows, is_stored
 from palmette.structures.chain.weights import ARITIES, Seen, Shape
 
 ONES = np.zeros(0, np.float32)
@@ -178,18 +179,22 @@ class Collected:
     def drop_unmoved(self, chain: Chain) -> Chain:
         """Forget the attributes that never got a weight of their own: two thirds of them as a rule, and they say
         nothing. The chain with its rows numbered anew; the corpus is not, so this comes after all learning."""
-        parts = list(chain.weights)
+        parts, stored = list(chain.weights), list(chain.stored)
         for order in self.feature_indexes:
             if order == LABEL_CONTEXT or not parts[order - 1].slot.size:
                 continue
             rows = parts[order - 1]
-            if not rows.first.size:
+            if is_stored(stored[order - 1]):
+                self.keep(order, rows.slot > 0)
+                stored[order - 1] = chosen_rows(stored[order - 1], np.flatnonzero(rows.slot))
+                parts[order - 1] = no_weights()
+            elif not rows.first.size:
                 self.keep(order, rows.slot > 0)
                 parts[order - 1] = rows._replace(slot=rows.slot[rows.slot > 0])
             elif order == 1:
                 parts[0], kept = without_zeros(rows)
                 self.keep(order, kept)
-        return chain._replace(weights=(parts[0], parts[1], parts[2]))
+        return chain._replace(weights=(parts[0], parts[1], parts[2]), stored=(stored[0], stored[1], stored[2]))
 
     def keep(self, order: int, kept: np.ndarray) -> np.ndarray:
         """Forget all attributes of an order but those in bool[A]; the new number of each i32[A], -1 for none."""

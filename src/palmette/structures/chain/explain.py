@@ -26,10 +26,11 @@ from palmette.display import drawn, printed_by
 from palmette.errors import DataError
 from palmette.features.encode import Encoder
 from palmette.features.readable import TAG, WORD, AttributeWords
-from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
+from palmette.kernels.chain.forms import Active, Chain, Data
 from palmette.options.chain import NAMED_FEATURES
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.nbest import nbest_lists
+from palmette.structures.chain.stored_rows import is_stored, weight_at
 from palmette.structures.chain.weights import ARITIES
 
 START, END, TRANSITION, TRIPLE, BIAS = "(start)", "(end)", "(transition)", "(triple)", "(bias)"
@@ -106,9 +107,12 @@ def _candidate(one: Candidate[list[str]], states: list[str] | None) -> dict[str,
     return fields if states is None else fields | {"states": states}
 
 
-def weight_of(chain: Chain, rows: FeatureWeights, attribute: int, states: tuple[int, ...]) -> float:
+def weight_of(chain: Chain, attribute: int, states: tuple[int, ...]) -> float:
     """The weight of an attribute on one, two or three states."""
     H, W, states_per_label = chain.label_of.size, chain.bias.size, chain.states_per_label
+    rows, stored = chain.weights[len(states) - 1], chain.stored[len(states) - 1]
+    if is_stored(stored):
+        return weight_at(stored, attribute, int(np.ravel_multi_index(states, (H,) * len(states))))
     if not rows.first.size:
         place = 0
         for state in states[:-1]:
@@ -136,11 +140,11 @@ def parts_of(chain: Chain, data: Data, path: Sequence[int]) -> Iterator[Part]:
 
 def _of_token(chain: Chain, data: Data, i: int, recent: tuple[int, ...]) -> Iterator[Part]:
     yield Part(i, 1, BIAS, recent[-1:], float(chain.bias[recent[-1]]), 1.0)
-    for order, rows, active in zip(ARITIES, chain.weights, data.features, strict=True):
+    for order, active in zip(ARITIES, data.features, strict=True):
         if order <= min(chain.order + 1, len(recent)):
             states = recent[-order:]
             for attribute, value in _attributes(active, i):
-                yield Part(i, order, attribute, states, weight_of(chain, rows, attribute, states), value)
+                yield Part(i, order, attribute, states, weight_of(chain, attribute, states), value)
     if chain.order >= 1 and len(recent) >= 2:
         yield Part(i, 2, TRANSITION, recent[-2:], float(chain.transitions[1].w[recent[-2:]]), 1.0)
     if chain.order >= 2 and len(recent) >= 3:

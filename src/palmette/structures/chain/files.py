@@ -195,7 +195,10 @@ def _check_listed(request: TagRequest) -> None:
 
 
 def with_columns(corpus: Corpus, helpers: Sequence[ChainModel], reader: ChainModel) -> Corpus:
-    """The corpus with one more column per helper, made by it, for a reader that needs them."""
+    """The corpus with one more column per helper, made by it, for a reader that needs them; without helpers, by those
+    that the reader stores."""
+    if not helpers:
+        return reader.completed(corpus)
     encoder = reader.encoder
     if helpers and corpus.n_tokens and encoder is not None and len(corpus.columns) >= encoder.n_columns:
         raise UsageError(
@@ -209,7 +212,8 @@ def with_columns(corpus: Corpus, helpers: Sequence[ChainModel], reader: ChainMod
 
 
 def with_missing_columns(corpus: Corpus, helpers: Sequence[ChainModel], reader: ChainModel) -> Corpus:
-    """The corpus with the columns that a reader lacks, made by the last of its helpers; as it is if it has them all."""
+    """The corpus with the columns that a reader lacks, made by the last of the helpers, or without these by those that
+    it stores; as it is if it has them all."""
     missing = 0 if reader.encoder is None else reader.encoder.n_columns - len(corpus.columns)
     if missing <= 0 or not corpus.n_tokens:
         return corpus

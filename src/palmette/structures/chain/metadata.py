@@ -91,3 +91,4 @@ class ChainMeta(AboutTraining, kw_only=True, frozen=True):
     sizes: dict[str, Count]  # attributes of each part
     bias: dict[str, float]
     settings: dict[str, Any] = {}
+    helpers: list[dict[str, Any]] | UnsetType = UNSET  # the metadata of models that make columns

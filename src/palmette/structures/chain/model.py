@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import msgspec
 import numpy as np
 
-from palmette.data.corpus import Corpus
+from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.labels.schemes import Transitions
@@ -23,14 +25,14 @@ from palmette.options.chain import ChainSettings
 from palmette.options.declare import OptionError
 from palmette.options.spelling import argument
 from palmette.structures.chain.data import allow_table, encode_contexts, encode_corpus
+from palmette.structures.chain.row_tables import RowTables, with_rows_for
 from palmette.structures.chain.search import Searching
-from palmette.structures.chain.weights import Shape
+from palmette.structures.chain.weights import ARITIES, Shape
 
 if TYPE_CHECKING:  # the best path does not wait for the other ways to decode
     from palmette.kernels.chain.beam import BeamWeights
     from palmette.kernels.chain.double import DoubleWeights
     from palmette.kernels.chain.forms import LabelContextWeights
-    from palmette.kernels.chain.viterbi import PackedRows
     from palmette.structures.chain.scoring import Scoring
     from palmette.structures.chain.session import Session
     from palmette.structures.stored import Names
@@ -66,7 +68,7 @@ class ChainModel(Searching):
     scheme: str | None
     encoder: Encoder | None  # None: ready-made attributes
     feature_indexes: dict[int, FeatureIndex]
-    chain: Chain
+    searched: Chain  # what searches and sums read: the weights of a loaded model are as its file has them
     names: dict[int, Names] = field(default_factory=dict)
     # Hashes of training words; in a compact model their first 32 bits
     vocabulary: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
@@ -77,9 +79,31 @@ class ChainModel(Searching):
     beam: int = 0  # prefixes that the search keeps; 0: exact search
     settings: ChainSettings = field(default_factory=ChainSettings)
     recombine: bool = True  # whether a beam keeps only the best of prefixes that no template can distinguish
+    helpers: tuple[ChainModel, ...] = ()  # they make the columns after the first, if the input lacks them
+    _unpacked: tuple[Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
     _at_temperature: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
+    _local: threading.local | None = field(default=None, init=False, repr=False, compare=False)
     _session: Session | None = field(default=None, init=False, repr=False, compare=False)
-    warned: bool = field(default=False, init=False, repr=False, compare=False)  # that confidences are no probabilities
+
+    @property
+    def chain(self) -> Chain:
+        """The chain with weights that can be changed and shown. Those of a loaded model are unpacked once."""
+        return self._with_rows(ARITIES)
+
+    @chain.setter
+    def chain(self, chain: Chain) -> None:
+        self.searched = chain
+
+    def _with_rows(self, arities: tuple[int, ...]) -> Chain:
+        """The chain with unpacked weights, of these arities at least."""
+        chain, kept = self.searched, self._unpacked
+        if not any(chain.stored[arity - 1].kind for arity in arities):
+            return chain
+        from palmette.structures.chain.stored_rows import unpacked_chain
+
+        if kept is None or kept[0] is not chain or any(kept[1].stored[arity - 1].kind for arity in arities):
+            kept = self._unpacked = chain, unpacked_chain(chain, self.shape, arities)
+        return kept[1]
 
     @property
     def state_names(self) -> list[str]:
@@ -111,8 +135,8 @@ class ChainModel(Searching):
         from palmette.structures.chain.temperature import with_temperature
 
         kept = self._at_temperature
-        if kept is None or kept[0] != temperature or kept[1] is not self.chain:
-            kept = self._at_temperature = temperature, self.chain, with_temperature(self.chain, temperature)
+        if kept is None or kept[0] != temperature or kept[1] is not self.searched:
+            kept = self._at_temperature = temperature, self.searched, with_temperature(self.searched, temperature)
         return kept[2]._replace(bias=biased.bias * np.float32(1.0 / temperature))
 
     @property
@@ -128,9 +152,9 @@ class ChainModel(Searching):
         return self.labels if numbers is None else numbers.numbers_of(self.labels)
 
     @property
-    def packed(self) -> PackedRows | None:
-        """Weights of 8 bits, of a compact model; see packed.py."""
-        return None
+    def compact(self) -> bool:
+        """Whether its weights are of 8 bits."""
+        return self.searched.stored[0].scale.size > 0
 
     @property
     def exact(self) -> DoubleWeights | None:
@@ -139,7 +163,7 @@ class ChainModel(Searching):
 
     def with_bias(self, bias: dict[str, float]) -> Chain:
         """The chain with a number added to the scores of some labels."""
-        return self.chain._replace(bias=self.bias_row(bias))
+        return self.searched._replace(bias=self.bias_row(bias))
 
     def bias_row(self, bias: dict[str, float] | None) -> np.ndarray:
         """What is added to the score of each state, f32[W]; None: the model's own bias."""
@@ -162,12 +186,13 @@ class ChainModel(Searching):
         from palmette.kernels.chain.beam import BeamWeights
         from palmette.structures.chain.label_context import no_context_weights
 
-        chain = self.with_bias(self.bias if bias is None else bias)
+        chain = self._with_rows(ARITIES[1:])._replace(bias=self.bias_row(bias))
         contexts = self.label_contexts
         return BeamWeights(chain, no_context_weights(chain.bias.size) if contexts is None else contexts)
 
     def encode(self, corpus: Corpus, known: LabelMask | None = None) -> Data:
         """The corpus as the kernels read it, with what is known about its labels (default: nothing)."""
+        corpus = self.completed(corpus)
         check_columns(corpus, self.encoder)
         Y = len(self.labels)
         rows = np.full(corpus.n_tokens, Y, np.int32) if known is None else known.rows
@@ -176,7 +201,17 @@ class ChainModel(Searching):
 
     def encode_contexts(self, corpus: Corpus) -> Active:
         """The observations of templates that read earlier labels."""
-        return encode_contexts(corpus, self.encoder, self.feature_indexes)
+        return encode_contexts(self.completed(corpus), self.encoder, self.feature_indexes)
+
+    def completed(self, corpus: Corpus) -> Corpus:
+        """The corpus with the columns that it lacks, as far as stored helpers make them."""
+        has, wanted = len(corpus.columns), 0 if self.encoder is None else self.encoder.n_columns
+        if not self.helpers or not 0 < has < wanted or not corpus.n_tokens:
+            return corpus
+        made = copy(corpus)
+        for helper in self.helpers[has - 1 : wanted - 1]:
+            made.columns = [*made.columns, column_of_types(helper.tag(made)[0], helper.labels)]
+        return made
 
     def tag(
         self, corpus: Corpus, bias: dict[str, float] | None = None, known: LabelMask | None = None, states: bool = False
@@ -192,9 +227,8 @@ class ChainModel(Searching):
             seen = self.encode_contexts(corpus)
             found, scores = beam_states(self.weights(bias), data, seen, self.beam_search, known is not None)
         else:
-            kernel, own = self.search(bias)
             found, scores = np.zeros(data.known.size, np.int32), np.zeros(data.offset.size - 1)
-            kernel(*own, data, self.tables(data), found, scores, known is not None)
+            self.search(data, bias, found, scores, known is not None)
         found = found if states or self.shape.states_per_label == 1 else self.searched.label_of[found]
         check_feasible(scores, corpus, self.beam)
         return found, scores
@@ -231,14 +265,23 @@ class ChainModel(Searching):
         check_feasible(log_z, corpus)
         return Decoded(labels, np.add.reduceat(np.log(confidence), data.offset[:-1]), None)
 
-    @property
-    def searched(self) -> Chain:
-        """The chain that the best path is searched in, without the bias."""
-        return self.chain
+    def search(
+        self, data: Data, bias: dict[str, float] | None, states: np.ndarray, scores: np.ndarray, restricted: bool
+    ) -> None:
+        """Write the states of the best paths i32[N] and their scores f64[S]."""
+        rows, trellis, row = self._rows(), self.tables(data), self.bias_row(bias)
+        for part, tokens, sentences in rows.parts(data):
+            chain = rows.filled(part)._replace(bias=row)
+            decode(chain, part, trellis, states[tokens], scores[sentences], restricted)
 
-    def search(self, bias: dict[str, float] | None) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The kernel that searches the best path, and the weights that it takes first."""
-        return decode, (self.searched._replace(bias=self.bias_row(bias)),)
+    def _rows(self) -> RowTables:
+        """The rows that this thread has unpacked."""
+        if self._local is None:
+            self._local = threading.local()
+        rows: RowTables | None = getattr(self._local, "rows", None)
+        if rows is None or rows.stored is not self.searched:
+            rows = self._local.rows = RowTables(self.searched)
+        return rows
 
     def tables(self, data: Data, longest: int | None = None) -> Trellis:
         """The tables of a search in any sentence of a corpus, or in sentences of up to so many tokens."""
@@ -248,8 +291,11 @@ class ChainModel(Searching):
         self, data: Data, trellis: Trellis, states: np.ndarray, scores: np.ndarray
     ) -> Callable[[], None]:
         """A call that searches the best path of what is in the arrays then, with the bias of now."""
-        kernel, own = self.search(None)
-        return prepared(kernel, *own, data, trellis, states, scores, False)
+        tables = RowTables(self.searched)
+        chain = tables.chain._replace(bias=self.bias_row(None))
+        search = prepared(decode, chain, data, trellis, states, scores, False)
+        direct = prepared(decode, chain._replace(stored=self.searched.stored), data, trellis, states, scores, False)
+        return tables.before(data, search, direct)
 
     def session(self) -> Session:
         """The session in which `Tagger.predict` tags short lists of sentences."""
@@ -263,7 +309,7 @@ class ChainModel(Searching):
         """A copy with other parts, of the same kind."""
         made = object.__new__(type(self))  # `copy` would write and read the model as a pickle
         made.__dict__ |= self.__dict__
-        made._session, made._at_temperature, made.warned = None, None, False
+        made._session, made._local, made._at_temperature, made._unpacked = None, None, None, None
         for name, part in parts.items():
             setattr(made, name, part)
         return made
@@ -285,6 +331,7 @@ def best_states(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarr
     """The state of each token on the best path i32[N] and the score of each sentence f64[S]."""
     states = np.zeros(data.known.size, np.int32)
     scores = np.zeros(data.offset.size - 1)
+    chain = with_rows_for(chain, data)
     decode(chain, data, make_trellis(chain, data), states, scores, restricted)
     return states, scores
 

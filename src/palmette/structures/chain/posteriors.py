@@ -137,10 +137,13 @@ def log_posterior(model: ChainModel, corpus: Corpus, wanted: LabelMask) -> np.nd
 # that `allowed` leaves); it is called a probability only where the learner makes it one, or calibration has.
 
 
+told: set[str] = set()  # the warnings of this process
+
+
 def warn_if_uncalibrated(model: ChainModel, method: str) -> None:
-    """Log, once per model, that its confidences are not probabilities."""
-    if not are_probabilities(model) and not model.warned:
-        model.warned = True
+    """Log, once per process, that the confidences of a model are not probabilities: searches train many models."""
+    if not are_probabilities(model) and "uncalibrated" not in told:
+        told.add("uncalibrated")
         logger.warning(
             "%s: the confidences of this model are not calibrated; calibrate(X, y), or training with development "
             "data, makes them probabilities", method,

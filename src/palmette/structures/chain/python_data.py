@@ -7,6 +7,7 @@ which numbers the cells of all sentences together. `predicted` decides.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +34,7 @@ def items_of(model: ChainModel, X: Iterable[Any], y: Iterable[Any] | None = None
     """A corpus for the model, which looks ready-made attributes up."""
     try:
         items = _read(model, X, y)
+        items = replace(items, corpus=model.completed(items.corpus))
         check_columns(items.corpus, model.encoder)
     except DataError:
         if y is None and _is_one_sentence(model, X):
@@ -59,7 +61,7 @@ def _is_one_sentence(model: ChainModel, X: Any) -> bool:
     if any(isinstance(token, str) and len(token.split()) > 1 for token in X):
         return False
     try:
-        check_columns(_read(model, [X]).corpus, model.encoder)
+        check_columns(model.completed(_read(model, [X]).corpus), model.encoder)
     except DataError:
         return False
     return True
@@ -79,7 +81,7 @@ def corpus_of(model: ChainModel, X: Iterable[Any], y: Iterable[Any], labels: Any
 
 def sentence_of(model: ChainModel, tokens: Any, without: str) -> Corpus:
     """A corpus of one sentence, which must have tokens."""
-    corpus = _read(model, [tokens]).corpus
+    corpus = model.completed(_read(model, [tokens]).corpus)
     if not corpus.n_tokens:
         raise DataError(f"a sentence without tokens has {without}")
     return corpus

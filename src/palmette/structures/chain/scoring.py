@@ -10,6 +10,7 @@ import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.core.compile import prepared
+from palmette.structures.chain.row_tables import with_rows_for
 
 if TYPE_CHECKING:  # kernels are loaded by what asks for them
     from palmette.kernels.chain.posteriors import Marks, Places, Posteriors
@@ -21,7 +22,7 @@ class Lists:
     def __init__(self, chain: Chain, data: Data, n: int) -> None:
         from palmette.kernels.chain.nbest import make_list_workspace
 
-        self.chain, self.data = chain, data
+        self.chain, self.data = with_rows_for(chain, data), data
         self.workspace: Any = make_list_workspace(chain, data, n)
 
     def fill(
@@ -47,8 +48,8 @@ class Scoring:
         """log Z of each sentence f64[S]: of all paths, or of those that the label mask allows."""
         from palmette.kernels.chain.forward_backward import log_partitions, make_sum_workspace
 
-        log_z = np.zeros(data.offset.size - 1)
-        log_partitions(self.chain, data, make_sum_workspace(self.chain, data), log_z, restricted)
+        log_z, chain = np.zeros(data.offset.size - 1), with_rows_for(self.chain, data)
+        log_partitions(chain, data, make_sum_workspace(chain, data), log_z, restricted)
         return log_z
 
     def most_probable(self, data: Data, restricted: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -58,7 +59,7 @@ class Scoring:
 
         labels, confidence, log_z = _results(data)
         workspace = make_sum_workspace(self.chain, data, both=True)
-        decode_marginal(self.chain, data, workspace, labels, confidence, log_z, restricted)
+        decode_marginal(with_rows_for(self.chain, data), data, workspace, labels, confidence, log_z, restricted)
         return labels, confidence, log_z
 
     def posteriors(
@@ -67,9 +68,8 @@ class Scoring:
         """Fill `out` for the labels i32[N] and spans of a corpus."""
         from palmette.kernels.chain.posteriors import make_posterior_workspace, posteriors
 
-        posteriors(
-            self.chain, data, make_posterior_workspace(self.chain, data), labels, places, marks, out, restricted
-        )  # fmt: skip
+        chain = with_rows_for(self.chain, data)
+        posteriors(chain, data, make_posterior_workspace(chain, data), labels, places, marks, out, restricted)
 
     def prepared_posteriors(
         self, data: Data, labels: np.ndarray, places: Places, marks: Marks, out: Posteriors
@@ -100,7 +100,7 @@ class Scoring:
         labels, posterior = np.zeros(data.known.size, np.int32), np.zeros(data.offset.size - 1)
         proven = np.zeros(posterior.size, np.bool_)
         workspace = make_exact_workspace(self.chain, data, cap)
-        decode_exact(self.chain, data, workspace, labels, proven, posterior, restricted)
+        decode_exact(with_rows_for(self.chain, data), data, workspace, labels, proven, posterior, restricted)
         return labels, posterior, proven
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +32,6 @@ from palmette.kernels.chain.forms import (
     no_weights,
     stride_of,
 )
-from palmette.kernels.chain.viterbi import PackedRows
-from palmette.kernels.core.types import aligned_zeros
 from palmette.lazy import loaded
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.array_specs import (
@@ -48,7 +46,7 @@ from palmette.structures.chain.imported.recognise import load_imported
 from palmette.structures.chain.lists import MANY_LABELS, as_rows, entries, from_entries, is_list
 from palmette.structures.chain.metadata import TASK, AboutTraining, ChainMeta, Imported, StoredShape
 from palmette.structures.chain.model import MOST_BIAS, ChainModel
-from palmette.structures.chain.packed import CompactModel, scale_of, scaled
+from palmette.structures.chain.stored_rows import chosen_rows, file_arrays, is_stored, read_rows, without_padding
 from palmette.structures.chain.weights import (
     ARITIES,
     Shape,
@@ -75,7 +73,6 @@ from palmette.structures.stored import (
     unpack_encoder,
     unpack_index,
     unpack_names,
-    unpack_rows,
 )
 
 if TYPE_CHECKING:
@@ -105,18 +102,19 @@ def chain_parts(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any
     def specs(parts: Arrays) -> tuple[ArraySpec, ...]:
         return chain_specs(layout_of(parts, model.encoder, beam), parts)
 
-    return STORE.pack(model, own, _pack_arrays(model), specs, sizes, _checkpoint(model))
+    arrays, meta = STORE.pack(model, own, _pack_arrays(model), specs, sizes, _checkpoint(model))
+    return _with_helpers(arrays, meta, model.helpers)
 
 
 def _pack_arrays(model: ChainModel) -> dict[str, np.ndarray]:
     words = model.vocabulary
-    if model.packed is not None and words.dtype == np.uint64:
+    if model.compact and words.dtype == np.uint64:
         words = np.unique(words >> np.uint64(32)).astype(np.uint32)
     parts: dict[str, np.ndarray] = {"vocabulary" if words.dtype == np.uint64 else "words": words}
     if model.exact is not None:
         parts[EXACT_PAIRS] = model.exact.transitions
     else:
-        tables = as_stored((t.w for t in model.chain.transitions), model.shape.n_states)
+        tables = as_stored((t.w for t in model.searched.transitions), model.shape.n_states)
         parts |= {f"bare.{name}": table for name, table in tables.items()}
     parts |= {f"allowed.{name}": block for name, block in model.allowed._asdict().items()}
     for arity in model.feature_indexes:
@@ -146,36 +144,20 @@ def _pack_sorted(model: ChainModel, arity: int) -> dict[str, np.ndarray]:
     made = in_order_of_keys(index)
     index, order = (index, np.arange(index.size)) if made is None else made
     names = None if names is None else ordered_names(names, order)
-    compact = model.packed is not None
-    parts = pack_index(part, without_keys(index) if compact else index) | pack_names(part, names, packed=compact)
+    small = model.compact
+    parts = pack_index(part, without_keys(index) if small else index) | pack_names(part, names, packed=small)
     if model.exact is not None:
         from palmette.structures.chain.imported.stored import pack_lists
 
         return parts | pack_lists(model.exact, arity, order)
-    if compact and arity == 1:
-        assert model.packed is not None
-        number, scale = model.packed
-        H = model.shape.n_states
-        return parts | pack_rows(part, lambda rows: number[order[rows], :H], index.size, scale[order])
-    weights = model.chain.weights[arity - 1]
+    stored, weights = model.searched.stored[arity - 1], model.searched.weights[arity - 1]
+    if is_stored(stored):
+        return parts | file_arrays(stored if made is None else chosen_rows(stored, order), part)
     if is_list(weights):
         own = pack_entries(part, *entries(weights, order)) if arity == 1 else _sorted_seen(part, weights, order)
         return parts | own
-    slot = weights.slot[order]
-
-    def cells(rows: slice) -> np.ndarray:
-        return _cells(weights.w[slot[rows]], model.shape, arity)
-
-    if not compact:
-        return parts | pack_rows(part, cells, index.size, None)
-    scale = scale_of(weights.w[slot])
-    return parts | pack_rows(part, lambda rows: scaled(cells(rows), scale[rows]), index.size, scale)
-
-
-def _cells(rows: np.ndarray, shape: Shape, arity: int) -> np.ndarray:
-    """Padded rows [n, width] without their padding, [n, H ** arity]."""
-    H = shape.n_states
-    return rows.reshape(rows.shape[0], *(H,) * (arity - 1), stride_of(H))[..., :H].reshape(rows.shape[0], H**arity)
+    slot, H = weights.slot[order], model.shape.n_states
+    return parts | pack_rows(part, lambda rows: without_padding(weights.w[slot[rows]], H, arity), index.size, None)
 
 
 def _sorted_seen(part: str, weights: FeatureWeights, order: np.ndarray) -> dict[str, np.ndarray]:
@@ -241,6 +223,7 @@ def load_chain(path: FilePath, *, copy: bool = False) -> ChainModel:
 def chain_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
     """The model of arrays and metadata as `chain_parts` gives them, all of them checked."""
     stored, settings = STORE.read(meta, file)
+    arrays, helpers = _unpack_helpers(arrays, stored, file)
     _check_names(stored, file)
     if isinstance(stored.reading, dict):
         FormatSpec.from_stored(stored.reading, file)
@@ -263,6 +246,7 @@ def chain_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainMo
     indexes = {arity: unpack_index(found, PARTS[arity], sizes[PARTS[arity]]) for arity in layout.arities}
     names = {arity: unpack_names(found, PARTS[arity], index, file) for arity, index in indexes.items()}
     make, chain = _unpack_kind(found, layout, shape, allowed, stored, file)
+    _check_helpers(helpers, encoder, file)
     return make(
         stored.labels,
         shape,
@@ -278,6 +262,7 @@ def chain_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainMo
         beam=beam,
         settings=settings,
         recombine=beam > 0 and settings.beam is not None and bool(settings.beam.recombine),
+        helpers=helpers,
         **STORE.training(stored, found),
     )
 
@@ -294,11 +279,7 @@ def _unpack_kind(
 
         chain = exact_chain(shape, allowed, layout, file)
         return partial(ImportedModel, exact=unpack_exact(found, layout, stored.imported.tool)), chain
-    chain = unpack_chain_weights(found, layout, shape, allowed, stored.sizes)
-    form = dict(layout.forms).get(1)
-    if form is not None and form.scaled:
-        return partial(CompactModel, packed=unpack_packed(found, form, shape)), chain
-    return ChainModel, chain
+    return ChainModel, unpack_chain_weights(found, layout, shape, allowed, stored.sizes)
 
 
 def _check_names(stored: ChainMeta, file: str) -> None:
@@ -351,23 +332,71 @@ def _attributes(stored: ChainMeta, part: str, file: str) -> int:
     return stored.sizes[part]
 
 
+# --- helpers ------------------------------------------------------------------------------------------------
+# Models that make the columns which the input lacks, each with its place before the names of its arrays: `1/label.low`.
+
+MARK = "/"
+
+
+def _with_helpers(
+    arrays: dict[str, np.ndarray], meta: dict[str, Any], helpers: Sequence[ChainModel]
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    about = []
+    for place, helper in enumerate(helpers, 1):
+        own, of_helper = chain_parts(helper)
+        arrays |= {f"{place}{MARK}{name}": array for name, array in own.items()}
+        about.append(of_helper)
+    return arrays, meta | {"helpers": about} if about else meta
+
+
+def _unpack_helpers(arrays: Arrays, stored: ChainMeta, file: str) -> tuple[Arrays, tuple[ChainModel, ...]]:
+    """The arrays without those of helpers, and the helpers."""
+    if not isinstance(stored.helpers, list):
+        return arrays, ()
+    made = []
+    for place, about in enumerate(stored.helpers, 1):
+        if "helpers" in about:
+            raise ModelError("damaged model: a helper has helpers", file=file)
+        head = f"{place}{MARK}"
+        own = {name.removeprefix(head): array for name, array in arrays.items() if name.startswith(head)}
+        arrays = {name: array for name, array in arrays.items() if not name.startswith(head)}
+        made.append(chain_from_parts(own, about, file))
+    return arrays, tuple(made)
+
+
+def _check_helpers(helpers: Sequence[ChainModel], encoder: Encoder | None, file: str) -> None:
+    """Each helper reads the columns before the one that it makes."""
+    if helpers and (encoder is None or encoder.n_columns != len(helpers) + 1):
+        raise ModelError("damaged model: its helpers are not those of its columns", file=file)
+    for place, helper in enumerate(helpers, 1):
+        if helper.encoder is None or not 1 <= helper.encoder.n_columns <= place:
+            raise ModelError("damaged model: a helper reads other columns than it gets", file=file)
+
+
 # --- weights in the forms that kernels read -----------------------------------------------------------------
 
 
 def unpack_chain_weights(
     arrays: Arrays, layout: Layout, shape: Shape, allowed: Transitions, sizes: dict[str, int]
 ) -> Chain:
-    rows = {arity: no_weights() for arity in ARITIES}
-    forms = dict(layout.forms)
+    """The chain of a file, whose weights stay as they are there."""
+    blank, forms = new_chain(shape, {}, allowed, {}), dict(layout.forms)
+    rows, stored = {arity: no_weights() for arity in ARITIES}, dict(zip(ARITIES, blank.stored, strict=True))
     for arity in layout.arities:
-        if arity not in forms and arity != LABEL_CONTEXT:
-            rows[arity] = _unpack_weights(arrays, PARTS[arity])
-        elif arity in forms and not (arity == 1 and forms[arity].scaled):
-            rows[arity] = _unpack_cells(arrays, arity, forms[arity], shape, sizes[PARTS[arity]])
-    tables = from_stored(arrays, "bare.")
-    ends, pairs, triples = (TransitionWeights(table, no_sums(), no_state()) for table in tables)
-    blank = new_chain(shape, {}, allowed, {})
-    return blank._replace(transitions=(ends, pairs, triples), weights=(rows[1], rows[2], rows[3]))
+        if arity == LABEL_CONTEXT:
+            continue
+        part = PARTS[arity]
+        if arity not in forms:
+            rows[arity] = _unpack_weights(arrays, part)
+        elif arity > 1 and as_lists(arrays, arity, forms[arity], shape, sizes[part]):
+            rows[arity] = _unpack_lists(arrays, part, forms[arity], shape.block(arity))
+        else:
+            stored[arity] = read_rows(arrays, part, forms[arity], shape, arity)
+    ends, pairs, triples = (TransitionWeights(table, no_sums(), no_state()) for table in from_stored(arrays, "bare."))
+    return blank._replace(
+        transitions=(ends, pairs, triples), weights=(rows[1], rows[2], rows[3]),
+        stored=(stored[1], stored[2], stored[3]),
+    )  # fmt: skip
 
 
 def _unpack_weights(arrays: Arrays, part: str) -> FeatureWeights:
@@ -382,21 +411,11 @@ def _unpack_weights(arrays: Arrays, part: str) -> FeatureWeights:
     return no_weights()._replace(slot=np.diff(first).astype(np.int32), first=first, combo=combo, w=w)
 
 
-def _unpack_cells(arrays: Arrays, arity: int, form: Form, shape: Shape, A: int) -> FeatureWeights:
-    """Padded rows, row 0 being zero, from those of a file; lists if there are many labels."""
-    part, H = PARTS[arity], shape.n_states
-    if as_lists(arrays, arity, form, shape, A):
-        count, state, value = (arrays[f"{part}.{name}"] for name in ENTRIES)
-        if form.scaled:
-            value = value * np.repeat(arrays[f"{part}.scale"], count)
-        return from_entries(shape.block(arity), count, state, value)
-    w = aligned_zeros((A + 1, shape.width(arity)), np.float32)
-    padded = w.reshape(A + 1, *(H,) * (arity - 1), stride_of(H))
-    unpack_rows(arrays, part, form, padded[1:, ..., :H])
+def _unpack_lists(arrays: Arrays, part: str, form: Form, block: int) -> FeatureWeights:
+    count, state, value = (arrays[f"{part}.{name}"] for name in ENTRIES)
     if form.scaled:
-        w[1:] *= arrays[f"{part}.scale"][:, None]
-    slot = np.arange(1, A + 1, dtype=np.int32)
-    return no_weights()._replace(slot=slot, used=np.array([A + 1], np.int64), w=w)
+        value = value * np.repeat(arrays[f"{part}.scale"], count)
+    return from_entries(block, count, state, value)
 
 
 def as_lists(arrays: Arrays, arity: int, form: Form, shape: Shape, A: int) -> bool:
@@ -411,14 +430,6 @@ def as_lists(arrays: Arrays, arity: int, form: Form, shape: Shape, A: int) -> bo
 def row_bytes(shape: Shape, arity: int, A: int) -> int:
     """The memory of dense rows."""
     return 4 * (A + 1) * shape.width(arity)
-
-
-def unpack_packed(arrays: Arrays, form: Form, shape: Shape) -> PackedRows:
-    part, H = PARTS[1], shape.n_states
-    scale = arrays[f"{part}.scale"]
-    number = aligned_zeros((scale.size, stride_of(H)), np.int8)
-    unpack_rows(arrays, part, form, number[:, :H])
-    return PackedRows(number, scale)
 
 
 def unpack_contexts(

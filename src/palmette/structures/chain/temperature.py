@@ -54,7 +54,11 @@ def with_temperature(chain: Chain, temperature: float) -> Chain:
     by = np.float32(1.0 / temperature)
     one, two, three = (_scaled(rows, by) for rows in chain.weights)
     ends, pairs, triples = (t._replace(w=t.w * by) for t in chain.transitions)
-    return chain._replace(bias=chain.bias * by, transitions=(ends, pairs, triples), weights=(one, two, three))
+    first, second, third = (rows._replace(times=float(rows.times * by)) for rows in chain.stored)
+    return chain._replace(
+        bias=chain.bias * by, transitions=(ends, pairs, triples), weights=(one, two, three),
+        stored=(first, second, third),
+    )  # fmt: skip
 
 
 def _scaled(rows: FeatureWeights, by: np.floating) -> FeatureWeights:

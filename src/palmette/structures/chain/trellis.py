@@ -78,7 +78,7 @@ def trellis_of(
     second, second_score = _runner_up(exact, corpus, bias, known)
     return TrellisRecord(
         corpus.columns[0].cells() if corpus.columns else [str(i) for i in range(1, n + 1)],
-        model.labels, model.state_names, model.chain.label_of.tolist(), model.shape.order,
+        model.labels, model.state_names, model.searched.label_of.tolist(), model.shape.order,
         [_cells(row) for row in own],
         None if edges is None or triples is not None else [[_cells(row) for row in table] for table in edges],
         [_cells(row) for row in behind],
@@ -102,7 +102,7 @@ def search_tables(
 def _allowed(model: ChainModel, known: LabelMask) -> np.ndarray:
     """The states that are allowed at each token, bool[n, H]."""
     table = allow_table(len(model.labels), known.sets)
-    return np.asarray(table[known.rows][:, model.chain.label_of] != 0)
+    return np.asarray(table[known.rows][:, model.searched.label_of] != 0)
 
 
 def _behind(own: np.ndarray, edges: np.ndarray | None, triples: np.ndarray | None) -> tuple[np.ndarray, float]:

@@ -35,6 +35,7 @@ from palmette.structures.chain.lists import fixed, grows
 ARITIES = (1, 2, 3)
 TRANSITIONS = ("end", "pair", "triple")  # names of transition weights in files, by arity
 LARGE_TABLE = 64 << 20  # bytes of transition weights from which most are expected to stay zero
+MANY_ROWS = 64 << 20  # bytes of rows from which those that come out of a training are stored as entries
 
 
 class Shape(NamedTuple):
@@ -234,8 +235,9 @@ def norm(chain: Chain) -> float:
         return math.sqrt(sum(float(np.einsum("ij,ij->i", w, w).sum(dtype=np.float64)) for w in rows))
 
 
-def estimated(chain: Chain, clock: float | None) -> Chain:
-    """The weights that come out, without accumulators: the last ones, or with `clock` the mean of all."""
+def estimated(chain: Chain, clock: float | None, store: bool = False) -> Chain:
+    """The weights that come out, without accumulators: the last ones, or with `clock` the mean of all. `store`: many
+    rows of weights on single states become entries, as a file has them, which take a tenth of their memory."""
 
     def table(t: TransitionWeights) -> TransitionWeights:
         out = _averaged(t.w, t.a, clock, _few_zeros(t.w.shape, np.float32))
@@ -248,9 +250,19 @@ def estimated(chain: Chain, clock: float | None) -> Chain:
         w = _averaged(r.w[:n], r.a[:n], clock, aligned_zeros(r.w[:n].shape, np.float32))
         return r._replace(slot=r.slot.copy(), used=r.used.copy(), w=w, a=no_sums(), state=no_state())
 
-    one, two, three = (rows(r) for r in chain.weights)
+    one, two, three = chain.weights
     ends, pairs, triples = (table(t) for t in chain.transitions)
-    return chain._replace(transitions=(ends, pairs, triples), weights=(one, two, three))
+    made = chain._replace(transitions=(ends, pairs, triples))
+    if not store or one.first.size or 4 * used_rows(one) * one.w.shape[1] < MANY_ROWS:
+        return made._replace(weights=(rows(one), rows(two), rows(three)))
+    from palmette.structures.chain.stored_rows import estimated_rows
+
+    # The slots tell which attributes were given a row.
+    slots = no_weights()._replace(slot=one.slot.copy())
+    return made._replace(
+        weights=(slots, rows(two), rows(three)),
+        stored=(estimated_rows(one, chain.label_of.size, clock), *chain.stored[1:]),
+    )
 
 
 def as_stored(tables: Iterable[np.ndarray], n_states: int) -> dict[str, np.ndarray]:
@@ -289,6 +301,7 @@ def slices_of(w: np.ndarray) -> list[slice]:
 def n_weights(chain: Chain) -> int:
     """Weights that are not zero."""
     blocks = [*(t.w for t in chain.transitions), *(r.w[: used_rows(r)] for r in chain.weights)]
+    blocks += [part for rows in chain.stored for part in (rows.value, rows.number)]
     return int(sum(np.count_nonzero(block) for block in blocks))
 
 

@@ -21,6 +21,7 @@ from palmette.structures.chain.data import Collected
 from palmette.structures.chain.label_context import drop_unmoved_contexts
 from palmette.structures.chain.metadata import AboutTraining
 from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.stored_rows import with_many_labels, with_own_rows
 from palmette.structures.chain.weights import forget_forbidden
 from palmette.structures.stored import Names, some_names
 from palmette.training.chain.dev import Dev
@@ -31,7 +32,6 @@ from palmette.training.checks import check_moved, check_weights, cure
 from palmette.training.result import TrainResult
 
 logger = logging.getLogger(__name__)
-CALIBRATED = ("temperature", "calibration")
 OF_DATA = ("reading", "features")
 KEPT = ("features", "reading", "label_numbers", "vectors", "temperature", "columns")  # if a model is trained further
 
@@ -61,6 +61,7 @@ def finish(problem: TrainingData, trained: TrainedChain) -> ChainModel:
         logger.info("no checkpoint is kept: training was interrupted in the middle of a pass")
     elif request.checkpoint:
         model.checkpoint = trained.state()
+        model.searched = with_own_rows(model.searched, model.shape)
     if settings.tune_bias:
         model.bias = tuned_bias(model, problem.dev)
     if not model.checkpoint:
@@ -86,11 +87,10 @@ def write_metadata(
     automatic = isinstance(request.settings.learner, Auto) and isinstance(model.settings.learner, Mira)
     if automatic and about.temperature is msgspec.UNSET:
         about = replace(about, temperature=TEMPERATURE)
-    if request.measured is not None:
-        about = replace(about, **stored(request.measured, CALIBRATED))
     model.meta = msgspec.to_builtins(about)
     found = calibrated_on_dev(model, dev)
     if found is not None:
+        logger.info("calibrated on %s: temperature %.4g", counted(found.sentences, "sentence"), found.temperature)
         model.meta = msgspec.to_builtins(replace(about, calibration=found))
 
 
@@ -150,9 +150,10 @@ def _report_infeasible(trained: TrainedChain, problem: TrainingData, corpus: Cor
 
 def _drop_unmoved(model: ChainModel, collected: Collected) -> None:
     """Drop attributes without weights."""
-    model.chain = collected.drop_unmoved(model.chain)
+    model.searched = collected.drop_unmoved(model.searched)
     if model.label_contexts is not None:
         model.label_contexts = drop_unmoved_contexts(collected, model.label_contexts)
+    model.searched = with_many_labels(model.searched, model.shape)
     model.feature_indexes = collected.feature_indexes
 
 
@@ -190,7 +191,7 @@ def tuned_bias(model: ChainModel, dev: Dev | None) -> dict[str, float]:
     if "O" not in model.labels:
         tune = named(ChainOptions, "tune_bias")
         raise UsageError(f"{tune} trades precision for recall of spans, and there is no label O")
-    weights = model.chain.weights[0].w
+    weights = model.searched.stored[0].value if model.searched.stored[0].kind else model.searched.weights[0].w
     some = np.abs(weights[(weights != 0) & np.isfinite(weights)])
     scale = float(some.mean()) if some.size else 1.0
     figures = {0.0: dev.figure(model.with_bias({}))}

@@ -6,10 +6,9 @@
     train     passes, or iterations of L-BFGS                         train.py
     finish    checks, names, metadata, calibration                    finish.py
 
-Sentences may be held out of the data first. A share that was asked for is development data. By the rule, sentences are
-held out to choose the number of passes; then a model is trained on all sentences in as many passes, which is better
-than the model without them. Its temperature is that of the model without them: weights that have learnt from a sentence
-are too sure of it.
+Sentences may be held out of the data first: a share that was asked for is development data. By the rule all sentences
+are learnt from. Weights that have learnt from a sentence are too sure of it, so the temperature comes from a model that
+has learnt from a sample of the others; see calibration.py.
 """
 
 from __future__ import annotations
@@ -20,31 +19,34 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath, check_apart
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import NO_WEIGHT, corpus_from_items
-from palmette.data.labels.mask import partial_looks
 from palmette.data.labels.numbers import LabelNumbers
-from palmette.data.subset import held_out, joined, split
-from palmette.errors import DataError, UsageError, counted
+from palmette.data.subset import joined, split
+from palmette.errors import DataError, UsageError
 from palmette.kernels.core.compile import check_compiled
 from palmette.lazy import loaded
-from palmette.options.chain import ChainSettings, SeveralStates, TaggerOptions
+from palmette.options.chain import TaggerOptions
 from palmette.options.declare import OptionError
-from palmette.options.learners import Auto, HiddenMarkov, n_held_out
+from palmette.options.learners import HiddenMarkov
 from palmette.options.spelling import spelt
 from palmette.training import memory
+from palmette.training.chain.calibration import for_sample, parts_to_calibrate, sample_calibration
 from palmette.training.chain.dev import check_labelled
 from palmette.training.chain.finish import finish
 from palmette.training.chain.request import Fitted, TrainingData, TrainRequest
 from palmette.training.chain.scale import Memory, Scale
-from palmette.training.chain.settle import asked, chosen, refusal, refuse, settle
+from palmette.training.chain.settle import asked, refusal, refuse, settle
 from palmette.training.chain.train import train
 from palmette.training.result import report_end
 
 if TYPE_CHECKING:
+    from palmette.structures.chain.model import ChainModel
     from palmette.training.chain.disk import Disk
     from palmette.training.cluster import Cluster
 
@@ -61,12 +63,6 @@ def fit(source: Any, dev: Corpus | None, request: TrainRequest, scale: Scale = M
             check_labelled(source, "training")
             if request.dev_share:
                 source, dev = split(source, request.dev_share, request.settings.seed)
-            elif n := n_to_hold_out(source, request.settings) if request.leaves_dev_open else 0:
-                request = chosen(request, source)
-                tried = _fit_without(source, n, request)
-                if tried.outcome.interrupted or tried.outcome.kept is None or tried.outcome.kept.dev is None:
-                    return _ended(tried, None, request)
-                request = _in_as_many_passes(tried, request)
         if isinstance(request.settings.learner, HiddenMarkov):
             return _ended(loaded("lab.hmm.learner:fit_hmm")(source, dev, request), dev, request)
         survey = scale.survey(source, request)
@@ -74,7 +70,21 @@ def fit(source: Any, dev: Corpus | None, request: TrainRequest, scale: Scale = M
         trained = train(problem, scale)
         if not request.checkpoint:
             trained = trained._replace(state=dict)  # the sums of the weights are no longer needed
-        return _ended(Fitted(finish(problem, trained), trained.outcome), dev, request)
+        fitted = Fitted(finish(problem, trained), trained.outcome)
+        del problem, trained
+        if dev is None and isinstance(source, Corpus) and not fitted.outcome.interrupted:
+            _calibrate_by_sample(fitted.model, source, survey.request)
+        return _ended(fitted, dev, request)
+
+
+def _calibrate_by_sample(model: ChainModel, corpus: Corpus, request: TrainRequest) -> None:
+    """Give a model that has learnt from all sentences the temperature that a model of some of them shows."""
+    parts = parts_to_calibrate(corpus, request)
+    if parts is None:
+        return
+    found = sample_calibration(fit(parts.sample, None, for_sample(request, model.settings)), parts, corpus.n_sentences)
+    if found is not None:
+        model.meta["calibration"] = msgspec.to_builtins(found)
 
 
 def _ended(fitted: Fitted, dev: Corpus | None, request: TrainRequest) -> Fitted:
@@ -91,7 +101,7 @@ def _ended(fitted: Fitted, dev: Corpus | None, request: TrainRequest) -> Fitted:
 def _check(request: TrainRequest, has_dev: bool, scale: Scale) -> None:
     """An error for what is not possible, before any data is read."""
     old = request.resume
-    if old is not None and old.packed is not None:
+    if old is not None and old.compact:
         raise UsageError("a compact model cannot be trained further: use the full model")
     if old is not None and old.exact is not None:
         raise UsageError("a model of another tool cannot be trained further: train a new one on its data")
@@ -104,37 +114,6 @@ def prepared(corpus: Corpus, request: TrainRequest) -> TrainingData:
     """A corpus as numbers, before its training."""
     survey = MEMORY.survey(corpus, request)
     return MEMORY.encode(survey, settle(survey, MEMORY.refuses), None)
-
-
-def n_to_hold_out(corpus: Corpus, settings: ChainSettings) -> int:
-    """How many sentences of a new training the rule holds out: none if the user has chosen a learner, wants more of
-    development data than a number of passes, or has labels that are partly known."""
-    assert corpus.labels is not None
-    other = settings.patience is not None or settings.tune_bias or isinstance(settings.states, SeveralStates)
-    partial = bool(corpus.label_sets) or bool(partial_looks(corpus.labels.types))
-    return 0 if other or partial or not isinstance(settings.learner, Auto) else n_held_out(corpus.n_sentences)
-
-
-def _fit_without(corpus: Corpus, n: int, request: TrainRequest) -> Fitted:
-    """A training that n sentences are held out of, to choose the number of passes."""
-    rest, dev = held_out(corpus, n, request.settings.seed)
-    logger.info(
-        "no development data was given: %s held out to choose the number of passes (%s: none)",
-        counted(dev.n_sentences, "sentence is", "sentences are"),
-        spelt(TaggerOptions, "dev_share", 0),
-    )
-    dev.source = f"sentences held out of {corpus.source}"
-    return fit(rest, dev, replace(request, compact=None, verbose=False))
-
-
-def _in_as_many_passes(tried: Fitted, request: TrainRequest) -> TrainRequest:
-    """The request for all sentences, in as many passes as were best without those that were held out."""
-    model, outcome = tried.model, tried.outcome
-    assert outcome.kept is not None
-    assert outcome.kept.dev is not None
-    passes = counted(outcome.best_epoch, "pass", "passes")
-    logger.info("%.2f on them after %s; now all sentences, in as many", 100 * outcome.kept.dev, passes)
-    return replace(request, settings=model.settings.replace(passes=outcome.best_epoch), measured=model)
 
 
 # What is trained on: Python data, files, and files in shards, each at the scale that it needs. The arguments of `fit`.

@@ -118,7 +118,7 @@ class ChainLearning(Learning):
 
     def snapshot(self) -> Any:
         if self.start is None:
-            return estimated(self.chain, self.mean_clock)
+            return estimated(self.chain, self.mean_clock, store=True)
         return estimated_from(self.start, self.chain, self.mean_clock)
 
     def saved(self) -> dict[str, np.ndarray]:

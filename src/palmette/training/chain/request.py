@@ -64,7 +64,7 @@ class TrainRequest:
     compact: float | None = None  # the points that a compact model may lose; None: the model is not made small
     verbose: bool = False
     features: str | UnsetType | None = UNSET  # the name of the template set, which the model stores
-    measured: ChainModel | None = None  # a model of the same data, whose calibration is that of this
+    is_sample: bool = False  # of data that has been checked and reported
     again: ChainModel | None = None  # a model that this one replaces: resources, names of templates and of columns stay
     rows: StoredRows | UnsetType = UNSET  # of a `LinearClassifier`
 

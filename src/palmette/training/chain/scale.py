@@ -86,7 +86,8 @@ class Memory(Scale):
         collected = Collected(
             corpus, plan.encoder, old.feature_indexes if old else None, settings.min_count, settings.max_attributes
         )
-        report_size(collected, plan)
+        if not plan.request.is_sample:
+            report_size(collected, plan)
         report_partial(int(np.count_nonzero(plan.rows >= len(plan.labels))), plan.rows.size)
         return problem_of(
             plan, collected, collected.data(plan.rows, plan.allow), dev,

@@ -95,7 +95,7 @@ def settle(survey: Survey, refuses: Mapping[str, str]) -> Plan:
     settings = settings.replace(partial=survey.partial(settings))
     scheme = survey.scheme(settings)
     labels = labels_of(survey.labelled, old)
-    if old is None and request.measured is None:
+    if old is None and not request.is_sample:
         warn_of_same_labels(labels)
     settings = with_learner(settings, survey, len(labels))
     if survey.in_batches:
@@ -262,7 +262,8 @@ def report_size(collected: Collected, plan: Plan) -> None:
     sizes = collected.sizes
     every = {k: n * shape.n_states**k for k, n in sizes.items() if k != LABEL_CONTEXT}
     total = sum(n for k, n in every.items() if not settings.only_seen(k))
-    dense = total if label_storage(settings, shape) == ROWS else total - every.get(1, 0) * (not settings.only_seen(1))
+    in_rows = label_storage(settings, shape, sizes.get(1, 0)) == ROWS
+    dense = total if in_rows else total - every.get(1, 0) * (not settings.only_seen(1))
     found = sum(collected.found.values())
     kept = counted(found, "attribute")
     if found != sum(sizes.values()):
@@ -304,11 +305,20 @@ def chosen(request: TrainRequest, corpus: Corpus, *, warn: bool = True) -> Train
     wished = request.templates
     if not isinstance(wished, Features):
         return request
+    if wished.order is None and wished.template is None:
+        order = _order(request.settings, corpus)
+        wished, request = wished._replace(order=order), replace(request, order=order)
     templates = choose_templates(*wished, corpus, request.resources)
     if warn:
         warn_of_strange_corpus(corpus, templates, bool(request.settings.partial))
     name = None if templates is None or wished.template is not None else templates.name
     return replace(request, templates=templates, features=name)
+
+
+def _order(settings: ChainSettings, corpus: Corpus) -> int:
+    """The order for a labelled corpus that is left open."""
+    valued = corpus.attributes is not None and corpus.attributes.val.size > 0
+    return settings.order_for(len(label_names(corpus)), valued)
 
 
 def choose_templates(

@@ -34,6 +34,8 @@ from palmette.structures.training_log import Epoch
 from palmette.training.chain.request import TrainingData
 
 logger = logging.getLogger(__name__)
+MOST_ROWS = 2 << 30  # bytes of rows of many labels, of which those of attributes that change are used
+BYTES = 12  # of a weight and its sum
 ROWS, LISTS, GROWING = "rows", "lists", "growing"  # forms of weights; see kernels/chain/forms.py
 
 
@@ -73,7 +75,7 @@ def _first_combinations(problem: TrainingData) -> dict[int, Seen]:
     settings, old = problem.settings, problem.request.resume
     sizes, shape = {k: n for k, n in problem.collected.sizes.items() if k != LABEL_CONTEXT}, problem.shape
     seen = {k: _seen(problem, k) for k in sizes if k > 1 and settings.only_seen(k)}
-    storage = label_storage(settings, shape)
+    storage = label_storage(settings, shape, sizes.get(1, 0))
     if 1 in sizes and storage != ROWS:
         none = Seen(np.zeros(sizes[1] + 1, np.int64), np.zeros(0, np.int32))
         seen[1] = none if storage == GROWING else _seen(problem, 1)
@@ -102,13 +104,15 @@ def _seen(problem: TrainingData, arity: int) -> Seen:
 
 def _with_growth(chain: Chain, problem: TrainingData) -> Chain:
     """The chain with lists of single labels that grow, if there are many labels."""
-    if label_storage(problem.settings, problem.shape) != GROWING or not is_list(chain.weights[0]):
+    storage = label_storage(problem.settings, problem.shape, problem.collected.sizes.get(1, 0))
+    if storage != GROWING or not is_list(chain.weights[0]):
         return chain
     return chain._replace(weights=(growing(chain.weights[0]), *chain.weights[1:]))
 
 
-def label_storage(settings: ChainSettings, shape: Shape) -> str:
-    """How the weights of attributes on single labels are kept in training."""
+def label_storage(settings: ChainSettings, shape: Shape, attributes: int) -> str:
+    """How the weights of attributes on single labels are kept in training. Lists take less memory, and several times as
+    long: they are for many labels of many attributes."""
     learner = settings.chosen_learner
     if learner.full_batch:
         return ROWS  # the optimiser has a vector of the weights that exist
@@ -116,7 +120,9 @@ def label_storage(settings: ChainSettings, shape: Shape) -> str:
         return LISTS
     if isinstance(settings.states, Latent) and settings.states.init == "all":
         return ROWS  # no weight is zero at the start
-    return GROWING if shape.n_labels >= MANY_LABELS and not learner.maximises_likelihood else ROWS
+    if shape.n_labels < MANY_LABELS or learner.maximises_likelihood:
+        return ROWS
+    return GROWING if BYTES * attributes * shape.width(1) > MOST_ROWS else ROWS
 
 
 def init_size(settings: ChainSettings) -> float:

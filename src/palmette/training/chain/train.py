@@ -16,6 +16,7 @@ from palmette.options.chain import ChainOptions, Latent, development_data
 from palmette.options.learners import Crf, Learner, Likelihood
 from palmette.options.search import UPDATE_NUMBERS
 from palmette.options.spelling import argument, named, spelt
+from palmette.structures.chain.stored_rows import with_own_rows
 from palmette.structures.chain.weights import estimated, physical_memory, with_state
 from palmette.structures.training_log import Epoch
 from palmette.training.chain.dev import Dev
@@ -87,7 +88,9 @@ def train(problem: TrainingData, scale: Scale) -> TrainedChain:
             learning.end()
         if best is None or dev_score(outcome) > dev_score(best.outcome):
             settled = settings.replace(estimator=averaging.estimator, mavg_every=averaging.every)
-            best, chosen = TrainedChain(outcome, settled, learning.infeasible, learning.saved), averaging
+            state = learning.saved if request.checkpoint else dict
+            best, chosen = TrainedChain(outcome, settled, learning.infeasible, state), averaging
+        del start, learning  # the sums of the weights are no longer needed
         if outcome.interrupted:
             break
     assert best is not None
@@ -102,7 +105,8 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     chain, clock, before = starting_weights(problem)
     chain = chain._replace(tied_update=0.0 if chain.plain else float(settings.tied_update))
     if plain is not None:
-        chain = split_states(chain, problem.shape, plain.best)
+        of_labels = problem.shape._replace(states_per_label=1, states=())
+        chain = split_states(chain, problem.shape, with_own_rows(plain.best, of_labels))
     # Weights copied from a plain model are not a random start: all of them are part of the model.
     start = random_start(problem) if latent and plain is None else None
     learner, beam = settings.chosen_learner, settings.beam
@@ -220,7 +224,10 @@ def train_likelihood(
     objective; `best` is another one, or None."""
     settings, request = problem.settings, problem.request
     check_memory(objective.size)
-    log = EpochLog(settings.patience, progress, unit="iteration", window=settings.stop_rule())
+    window, patience = settings.stop_rule(), settings.patience
+    if patience is None and window is None and problem.dev is not None:
+        patience = learner.patience
+    log = EpochLog(patience, progress, unit="iteration", window=window)
     with interruptible() as interrupt:
         found = minimise(
             objective, objective.start(), l1=penalty.l1, iterations=learner.iterations, tolerance=learner.tolerance,

@@ -14,9 +14,11 @@ import { errorsView } from "./errors.js";
 import { learntView } from "./learnt.js";
 import { correctView } from "./correct.js";
 import { trainingView } from "./training.js";
+import { typedView } from "./typed.js";
 
 const VIEWS = [
   { key: "result", name: "Result", needs: "result", make: resultView },
+  { key: "type", name: "Type", needs: "typed", make: typedView },
   { key: "search", name: "Search", needs: "trellis", make: searchView },
   { key: "why", name: "Why", needs: "explanation", make: whyView },
   { key: "sure", name: "How sure", needs: "marginals", make: sureView },

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -20,6 +19,7 @@ from palmette.errors import ModelError
 from palmette.features.encode import Encoder, kept_attributes
 from palmette.kernels.chain.double import DoubleTrellis, DoubleWeights, decode_double, make_double_trellis
 from palmette.kernels.chain.forms import Chain, Data, FeatureWeights, TransitionWeights, no_state, no_sums, no_weights
+from palmette.kernels.core.compile import prepared
 from palmette.kernels.core.hashing import FeatureIndex, add_all, hash_index, hash_pieces, mixed_all
 from palmette.options.chain import ChainSettings
 from palmette.options.learners import Crf
@@ -44,22 +44,19 @@ class ImportedModel(ChainModel):
         if self.encoder is None:
             self.feature_indexes = {1: with_exact_values(self.feature_indexes[1])}
         self._exact = exact
-        self._cooled: tuple[float, DoubleWeights] = 1.0, exact
-        self.bare: Chain = self.__dict__.pop("chain")  # without any weights
+        self._cooled: tuple[float, DoubleWeights] = 1.0, exact  # the chain that is searched has no weights
 
     @property
     def exact(self) -> DoubleWeights:
         return self._exact
 
-    @cached_property
-    def chain(self) -> Chain:  # type: ignore[override]
-        return rounded(self.bare, self._exact)
+    def with_bias(self, bias: dict[str, float]) -> Chain:
+        return self.chain._replace(bias=self.bias_row(bias))
 
-    def with_bare(self, allowed: Transitions, scheme: str, bare: Chain) -> Self:
-        """The model with other restrictions."""
-        made = self.changed(allowed=allowed, scheme=scheme, bare=bare)
-        made.__dict__.pop("chain", None)
-        return made
+    def _with_rows(self, arities: tuple[int, ...]) -> Chain:
+        if self._unpacked is None or self._unpacked[0] is not self.searched:
+            self._unpacked = self.searched, rounded(self.searched, self._exact)
+        return self._unpacked[1]
 
     def without_zeros(self) -> Self:
         """The model without weights of 0, and without attributes that have no other."""
@@ -79,18 +76,20 @@ class ImportedModel(ChainModel):
         made = self.changed(feature_indexes=indexes, names=names)
         made._exact = DoubleWeights(*lists[1], *lists[2], exact.transitions, exact.single)
         made._cooled = 1.0, made._exact
-        made.__dict__.pop("chain", None)
         return made
 
-    @property
-    def searched(self) -> Chain:
-        return self.bare
+    def search(
+        self, data: Data, bias: dict[str, float] | None, states: np.ndarray, scores: np.ndarray, restricted: bool
+    ) -> None:
+        chain = self.searched._replace(bias=self.bias_row(bias))
+        decode_double(chain, self._exact, data, self.tables(data), states, scores, restricted)
 
-    def search(self, bias: dict[str, float] | None) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        return decode_double, (self.bare._replace(bias=self.bias_row(bias)), self._exact)
+    def prepared_search(self, data: Data, trellis: Any, states: np.ndarray, scores: np.ndarray) -> Callable[[], None]:
+        chain = self.searched._replace(bias=self.bias_row(None))
+        return prepared(decode_double, chain, self._exact, data, trellis, states, scores, False)
 
     def tables(self, data: Data, longest: int | None = None) -> DoubleTrellis:  # type: ignore[override]
-        return make_double_trellis(self.bare, data, longest)
+        return make_double_trellis(self.searched, data, longest)
 
     def scoring(self, bias: dict[str, float] | None = None, temperature: float | None = None) -> Scoring:
         from palmette.structures.chain.imported.scoring import DoubleScoring, at_temperature
@@ -100,7 +99,7 @@ class ImportedModel(ChainModel):
         if self._cooled[0] != heat:
             self._cooled = heat, at_temperature(self._exact, heat)
         row = self.bias_row(bias) * np.float32(1.0 / heat)
-        return DoubleScoring(self.bare._replace(bias=row), self._cooled[1])
+        return DoubleScoring(self.searched._replace(bias=row), self._cooled[1])
 
 
 def rounded(bare: Chain, exact: DoubleWeights) -> Chain:
