@@ -6,7 +6,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from bench import english, latent, newcomer, serve, udpipe_page
+from bench import english, latent, newcomer, raw_text, serve, udpipe_page
 from bench.downstream import command as downstream
 from bench.measure import HERE, load, median
 
@@ -209,6 +209,7 @@ def write_report() -> None:
     fill(HERE.parent / "docs" / "pipeline.md", udpipe_page.page(_result("udpipe")), udpipe_page.MARKS)
     fill(HERE.parent / "docs" / "benchmarks.md", udpipe_page.sentence(_result("udpipe")), udpipe_page.SENTENCE)
     fill(HERE.parent / "docs" / "ready_models.md", english.table(_result("english")), english.MARKS)
+    fill(HERE.parent / "docs" / "raw_text.md", raw_text.table(_result("raw")), raw_text.MARKS)
     draw(HERE.parent / "docs" / "images" / "bench.png")
     print(table())
 

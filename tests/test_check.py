@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -395,7 +396,7 @@ def test_the_command_on_doubtful_labels(cli: Cli) -> None:
     shown = cli("check a.txt --noise --folds 3 --top 4 --skip tags,variation,once")
     assert shown.code == 0
     assert "4 shown" in shown.out
-    rows = shown.out.split("probability  \n", 1)[1].split("\n\n")[0].rstrip().splitlines()
+    rows = re.split(r"probability *\n", shown.out, maxsplit=1)[1].split("\n\n")[0].rstrip().splitlines()
     assert [float(row.split()[-1]) for row in rows if row[:1].isdigit()] == sorted(
         float(row.split()[-1]) for row in rows if row[:1].isdigit()
     )

@@ -86,11 +86,12 @@ def test_counts_do_not_depend_on_the_blocks(tmp_path: Path, monkeypatch: pytest.
         assert one.tolist() == other.tolist()
 
 
-def test_too_many_pairs_make_the_rarest_words_rare(tmp_path: Path) -> None:
+def test_too_many_pairs_make_the_rarest_words_rare(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = write(tmp_path / "text.txt", text(60))
     few = count_words([path], min_count=1, most_words=100, unicode="nfc", most_pairs=40)
     every = count_words([path], min_count=1, most_words=100, unicode="nfc")
     assert few.pairs.after.size <= 40 < every.pairs.after.size
+    assert f"the {len(few.words)} most frequent words are clustered" in caplog.text
     assert 2 <= len(few.words) < len(every.words)
     assert few.words == every.words[: len(few.words)]
     assert few.pairs.often.sum() == every.pairs.often.sum()

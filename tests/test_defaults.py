@@ -203,6 +203,7 @@ def test_the_number_of_passes_is_that_of_the_learner_or_of_the_user() -> None:
         return ChainSettings(**params).with_learner_for(3, valued=False).n_passes()
 
     assert passes() == PASSES_OF_MIRA
+    assert ChainSettings().n_passes() == PASSES_OF_MIRA  # what a display of progress shows before training
     assert [passes(passes=3), passes(patience=2), passes(learner="mira"), passes(search=Beam(2))] == [3, 100, 10, 10]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bench import english, udpipe_page
+from bench import english, raw_text, udpipe_page
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -136,6 +136,10 @@ def english_model() -> list[str]:
     return [english.table(bench("english"))]
 
 
+def from_raw_text() -> list[str]:
+    return [raw_text.table(bench("raw"))]
+
+
 QUOTED: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "beams in tagging": ("docs/beam.md", tagging_beams),
     "parser": ("docs/parsing.md", parsing),
@@ -147,6 +151,7 @@ QUOTED: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "probability functions": ("docs/learners.md", functions),
     "pipelines": ("docs/pipeline.md", pipelines),
     "English model": ("docs/ready_models.md", english_model),
+    "raw text": ("docs/raw_text.md", from_raw_text),
     "pipeline of EWT": ("docs/benchmarks.md", english_pipeline),
     "NP, probabilistic": ("docs/studies/np_latent.md", probabilistic("np_latent", "| {} | ")),
     "entities, probabilistic": ("docs/studies/bio_latent.md", probabilistic("bio_latent", "order 1: {} | ")),

@@ -79,3 +79,17 @@ def test_other_words_are_left_to_the_command(model: Path, tmp_path: Path) -> Non
     ):  # fmt: skip
         assert not start.tagged(words), words
     assert sorted(tmp_path.iterdir()) == [source]
+
+
+def test_output_that_cannot_be_written(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text(FILES["spaces"] * 500, encoding="utf-8")
+    words = [sys.executable, "-m", "palmette", "tag", str(model), str(tmp_path / "in.txt")]
+    closed = subprocess.run(["sh", "-c", '"$@" | true', "sh", *words], capture_output=True, text=True, check=False)
+    assert (closed.returncode, closed.stderr) == (0, "")
+    nowhere = subprocess.run([*words, "-q", "-o", str(tmp_path / "no" / "o.txt")], capture_output=True, text=True)
+    assert nowhere.returncode == 1
+    assert nowhere.stderr.startswith("palmette: ")
+    if Path("/dev/full").exists():
+        with open("/dev/full", "wb") as full:
+            ran = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert (ran.returncode, ran.stderr) == (1, "palmette: cannot write: No space left on device\n")

@@ -16,6 +16,11 @@ def main() -> None:
                 os._exit(0)  # nothing is open, and there is nothing to clean up
         except KeyboardInterrupt:
             sys.exit(130)
+        except BrokenPipeError:  # the reader of the output is gone
+            os._exit(0)
+        except OSError as error:
+            print(f"palmette: cannot write: {error.strerror or error}", file=sys.stderr)
+            os._exit(1)
     from palmette.cli import main as run
 
     run()

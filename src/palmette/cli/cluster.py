@@ -10,6 +10,7 @@ from palmette.cli.command import Command, JsonOptions
 from palmette.cli.common import ThreadOptions, text_spec
 from palmette.cli.output import Ticker, print_json
 from palmette.data.text import TextSpec
+from palmette.errors import UsageError
 from palmette.options.clusters import ClusterOptions
 from palmette.options.declare import option
 
@@ -43,6 +44,8 @@ class Cluster(ThreadOptions, JsonOptions, Command):
         from palmette.data.files import check_output
         from palmette.training.clusters import learn_clusters
 
+        if self.json and self.output == "-":
+            raise UsageError("--json prints to standard output: write the clusters to a file")
         check_output(self.output)
         begun = time.perf_counter()
         found = learn_clusters(

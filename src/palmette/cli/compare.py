@@ -110,6 +110,11 @@ class Compare(HelperOptions, Comparing):
     dev: str | None = option(
         default=None, metavar="FILE", path="input", help="Development file: chooses the pass that each training keeps."
     )
+    threads: int | None = option(
+        default=None,
+        low=1,
+        help="Threads of each training (default: all cores); the result is the same for any number.",
+    )
     differences: int | None = option(
         default=None, group="output", help="Sentences to show on which the systems differ (default: 5)."
     )
@@ -124,8 +129,9 @@ class Compare(HelperOptions, Comparing):
     def _check(self) -> None:
         common = self.params(TaggerOptions)
         if self.train is None:
-            if any(value is not None for value in (self.learners, self.seeds, self.dev)) or common:
-                raise UsageError("--learners, --seeds, --dev and the options of training need --train FILE")
+            given = (self.learners, self.seeds, self.dev, self.threads)
+            if any(value is not None for value in given) or common:
+                raise UsageError("--learners, --seeds, --dev, --threads and the options of training need --train FILE")
             return
         if self.files or self.gold is None or not self.learners:
             raise UsageError("with --train give --gold FILE and --learners A,B, and no other files")

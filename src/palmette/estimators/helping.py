@@ -73,10 +73,10 @@ def _report(model: ChainModel, dev: Corpus) -> None:
     words = copy(dev)
     words.columns = dev.columns[:1]
     given, made = (evaluated(model, corpus).main() for corpus in (dev, words))
+    makers = "tagger makes" if len(model.helpers) == 1 else "taggers make"
     logger.info(
         "on development data %s is %.2f with its columns, and %.2f with those that the stored %s",
-        given.name, 100 * given.value, 100 * made.value,
-        counted(len(model.helpers), "tagger makes", "taggers make"),
+        given.name, 100 * given.value, 100 * made.value, makers,
     )  # fmt: skip
 
 

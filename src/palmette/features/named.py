@@ -207,6 +207,9 @@ def named_set(name: str, order: int = 1, n_columns: int = 2, resources: Resource
     return parse(named_text(name, order, n_columns, resources), name, "crfpp")
 
 
+# Chosen on development data of English entities, trained on 500, 2,000 and 16,870 sentences (F, two seeds): without
+# clusters 28.9, 43.3, 60.8; as here 43.4, 51.9, 62.9; without pairs of neighbours 41.3, 52.4, 63.0; full classes alone
+# 34.4, 49.5; paths of 4, 8 and 12 41.2, 52.5, 62.3.
 def resource_text(resources: Resources) -> str:
     """Templates for each lexicon and each kind of cluster at the token and its neighbours, and for pairs of them."""
     atoms = [f"lexicon:{name}" for name in sorted(resources.lexicons)]

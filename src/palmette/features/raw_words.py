@@ -11,6 +11,7 @@ words become RARE too.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from palmette.errors import DataError
 from palmette.kernels.io.words import LINE_END, number_words
 from palmette.kernels.learning.clusters import CONTEXTS, Pairs
 
+logger = logging.getLogger(__name__)
 BOUNDARY, RARE = 0, 1  # words that do not move
 MOST_STRINGS = 1 << 22  # distinct strings between white space; later ones are rare
 MOST_PAIRS = 24_000_000  # different pairs of words, of some 40 bytes each
@@ -66,6 +68,11 @@ def count_words(
         width = max(CONTEXTS + 2, int(width * FEWER))
         keys, number = _without_rare(keys, number, before, width)
     kept_words = width - CONTEXTS
+    if width < before:
+        logger.warning(
+            f"more than {most_pairs:,} different pairs of words: the {kept_words:,} most frequent words are clustered, "
+            f"and {before - width:,} are left out"
+        )
     pairs = _both_ways(keys, number, before, width)
     return RawCounts(words[:kept_words], counts[:kept_words], pairs, tokens)
 
@@ -87,6 +94,8 @@ def _number(
             tokens += int(np.count_nonzero(ids != LINE_END))
             if progress is not None:
                 progress("reading, millions of words", tokens / 1e6)
+    if len(strings) >= MOST_STRINGS:
+        logger.warning(f"more than {MOST_STRINGS:,} different strings: those that came later are left out")
     return strings, tokens
 
 

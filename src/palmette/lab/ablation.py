@@ -188,6 +188,7 @@ class AblationData(NamedTuple):
     train: Corpus
     dev: Corpus | None
     gold: Corpus
+    threads: int | None = None  # of a training
 
 
 class AblationProgress(Protocol):
@@ -248,7 +249,7 @@ def _train(
     tagger = learner.tagger(common, seed)
     progress = watcher.begins(learner, seed)
     begun = time.perf_counter()
-    tagger.fit_corpus(data.train, data.dev, names=False, progress=progress)
+    tagger.fit_corpus(data.train, data.dev, names=False, threads=data.threads, progress=progress)
     seconds = time.perf_counter() - begun
     outcome = tagger.outcome_
     if outcome.interrupted:
@@ -310,6 +311,7 @@ def compare_learners(command: Compare, train: str) -> None:
         labelled(read_corpus(train, spec), train),
         None if command.dev is None else labelled(read_corpus(command.dev, spec), command.dev),
         labelled(read_corpus(command.gold, spec), command.gold),
+        command.threads,
     )
     meter = LearnerMeter(command.quiet)
     for handler in logging.getLogger("palmette").handlers:

@@ -373,7 +373,9 @@ class ChainSettings(ChainOptions, TrainingSettings):
         return self.replace(**changes)
 
     def n_passes(self) -> int:
-        """The number of passes, or of iterations, in effect."""
+        """The number of passes, or of iterations, in effect; with `auto` that of the learner for most data."""
+        if isinstance(self.learner, Auto):
+            return self.with_learner_for(1, valued=False).n_passes()
         if self.passes is None and isinstance(self.learner, HiddenMarkov):
             return 1
         learner = self.chosen_learner

@@ -8,7 +8,7 @@
 
 #include "inside.h"
 
-enum { U8, U16, U32, U64, I8, I16, I32, I64, F32, F64, BOOL, TYPES };
+enum { T_U8, T_U16, T_U32, T_U64, T_I8, T_I16, T_I32, T_I64, T_F32, T_F64, T_BOOL, T_COUNT };
 static const struct {
     const char *name;
     int size;
@@ -82,9 +82,9 @@ static array find(file *f, const char *name) {
         places->kind != J_LIST || places->count != 2)
         return damaged(f, name, "is not described by dtype, shape and data_offsets"), found;
     int type = 0;
-    while (type < TYPES && strcmp(DTYPES[type].name, dtype->text)) type++;
+    while (type < T_COUNT && strcmp(DTYPES[type].name, dtype->text)) type++;
     int64_t start = json_int(places->child, -1), end = json_int(places->child->next, -1);
-    if (type == TYPES || start < 0 || end < start || (uint64_t)end > f->size)
+    if (type == T_COUNT || start < 0 || end < start || (uint64_t)end > f->size)
         return damaged(f, name, "has an unknown dtype or an impossible place"), found;
     for (const json *one = shape->child; one; one = one->next) {
         int64_t length = json_int(one, -1);
@@ -112,7 +112,7 @@ static array need(file *f, const char *name, int type, int rank, uint64_t first,
     return found;
 }
 
-#define ANY UINT64_MAX
+#define ANY_LENGTH UINT64_MAX
 
 /* Floats below infinity; minus infinity is a probability of 0. */
 static void check_floats(file *f, const char *name, const float *values, uint64_t n) {
@@ -170,7 +170,8 @@ static void read_templates(file *f, const json *meta) {
     const char *const others[] = {"pair", "triple", "past"};
     for (int k = 0; k < 3; k++)
         if (json_get(sizes, others[k])) unsupported(f, "it has attributes on label pairs or on earlier labels");
-    int64_t A = json_int(json_get(sizes, "label"), templates && templates->kind == J_OBJECT && !json_get(sizes, "label") ? 0 : -1);
+    int none = templates && templates->kind == J_OBJECT && !json_get(sizes, "label"); /* transitions alone */
+    int64_t A = json_int(json_get(sizes, "label"), none ? 0 : -1);
     m->nfc = !(form && form->kind == J_STRING && !strcmp(form->text, "none"));
     m->most_columns = (int)json_int(json_get(meta, "columns"), 0);
     if (A < 0 || A > INT32_MAX) damaged(f, NULL, "its metadata lacks the number of attributes");
@@ -181,15 +182,15 @@ static void read_templates(file *f, const json *meta) {
     else if (strcmp(syntax->text, "crfpp")) unsupported(f, "its templates are in Wapiti's syntax");
     else {
         f->failed = templates_read(m, text->text, text->length, f->why);
-        if (!f->failed && !m->columns && m->n_patterns) m->columns = 1; /* constant attributes of words */
-        if (!f->failed && !m->columns) m->columns = 1;
+        if (!f->failed && !m->columns) m->columns = 1; /* templates without cells: words all the same */
     }
 }
 
 static void read_index(file *f) {
     palmette_model *m = f->m;
     if (find(f, "label.low").type >= 0 || find(f, "label.bucket").type >= 0) {
-        array bucket = need(f, "label.bucket", U32, 1, ANY, 0, 0), low = need(f, "label.low", U32, 1, m->A, 0, 0);
+        array bucket = need(f, "label.bucket", T_U32, 1, ANY_LENGTH, 0, 0);
+        array low = need(f, "label.low", T_U32, 1, m->A, 0, 0);
         if (f->failed) return;
         uint64_t buckets = bucket.items - 1;
         m->bucket = bucket.data, m->low = low.data;
@@ -209,7 +210,8 @@ static void read_index(file *f) {
         return;
     }
     if (!m->A && find(f, "label.keys").type < 0) return;
-    array keys = need(f, "label.keys", U64, 1, ANY, 0, 0), numbers = need(f, "label.numbers", I32, 1, keys.items, 0, 0);
+    array keys = need(f, "label.keys", T_U64, 1, ANY_LENGTH, 0, 0);
+    array numbers = need(f, "label.numbers", T_I32, 1, keys.items, 0, 0);
     if (f->failed) return;
     uint64_t full = 0;
     m->keys = keys.data, m->numbers = numbers.data, m->places = keys.items;
@@ -231,7 +233,7 @@ static uint64_t item(const uint8_t *data, int size, uint64_t k) {
     return memcpy(&four, data + 4 * k, 4), four;
 }
 
-static int counting(array a) { return a.type == U8 ? 1 : a.type == U16 ? 2 : a.type == U32 ? 4 : 0; }
+static int counting(array a) { return a.type == T_U8 ? 1 : a.type == T_U16 ? 2 : a.type == T_U32 ? 4 : 0; }
 
 static void read_lists(file *f, array value) {
     palmette_model *m = f->m;
@@ -278,9 +280,9 @@ static void read_weights(file *f) {
     array given = value.type >= 0 ? value : rows;
     int lists = value.type >= 0 || find(f, "label.count").type >= 0;
     if (given.type >= 0) {
-        int bytes = given.type == I8;
-        if (!bytes && given.type != F32) damaged(f, "label.value", "is of another type");
-        if (bytes) m->bytes = given.data, m->scale = need(f, "label.scale", F32, 1, m->A, 0, 0).data;
+        int bytes = given.type == T_I8;
+        if (!bytes && given.type != T_F32) damaged(f, "label.value", "is of another type");
+        if (bytes) m->bytes = given.data, m->scale = need(f, "label.scale", T_F32, 1, m->A, 0, 0).data;
         else m->weights = given.data, check_floats(f, "label.value", given.data, given.items);
         if (f->failed) return;
         if (bytes) check_floats(f, "label.scale", m->scale, m->A);
@@ -292,8 +294,8 @@ static void read_weights(file *f) {
         return;
     }
     if (!m->A && dense.type < 0) return;
-    dense = need(f, "label.weights", F32, 2, ANY, (uint64_t)m->W, 0);
-    m->slot = need(f, "label.slot", I32, 1, m->A, 0, 0).data;
+    dense = need(f, "label.weights", T_F32, 2, ANY_LENGTH, (uint64_t)m->W, 0);
+    m->slot = need(f, "label.slot", T_I32, 1, m->A, 0, 0).data;
     if (f->failed) return;
     m->weights = dense.data, m->form = W_DENSE;
     check_floats(f, "label.weights", dense.data, dense.items);
@@ -319,9 +321,9 @@ static void read_transitions(file *f, const json *meta) {
     int64_t order = json_int(json_get(json_get(meta, "shape"), "order"), -1);
     if (order < 0 || order > 2) damaged(f, NULL, "its order is not 0, 1 or 2");
     uint64_t cubes = order == 2 ? H : 0;
-    array start = need(f, "allowed.start", BOOL, 1, H, 0, 0), end = need(f, "allowed.end", BOOL, 1, H, 0, 0);
-    array allowed = need(f, "allowed.pair", BOOL, 2, H, H, 0), pair = need(f, "bare.pair", F32, 2, H, W, 0);
-    array ends = need(f, "bare.end", F32, 2, 2, W, 0), triple = need(f, "bare.triple", F32, 3, cubes, H, W);
+    array start = need(f, "allowed.start", T_BOOL, 1, H, 0, 0), end = need(f, "allowed.end", T_BOOL, 1, H, 0, 0);
+    array allowed = need(f, "allowed.pair", T_BOOL, 2, H, H, 0), pair = need(f, "bare.pair", T_F32, 2, H, W, 0);
+    array ends = need(f, "bare.end", T_F32, 2, 2, W, 0), triple = need(f, "bare.triple", T_F32, 3, cubes, H, W);
     if (f->failed) return;
     check_floats(f, "bare.pair", pair.data, pair.items);
     check_floats(f, "bare.end", ends.data, ends.items);
@@ -448,15 +450,14 @@ static void unmap(palmette_model *m) {
 #else
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 static const uint8_t *map_file(const char *path, size_t *size) {
-    struct stat about;
     void *found = MAP_FAILED;
-    int opened = open(path, O_RDONLY | O_CLOEXEC);
+    int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe has no end to seek, and is refused */
     if (opened < 0) return NULL;
-    if (!fstat(opened, &about) && S_ISREG(about.st_mode) && about.st_size > 0) {
-        *size = (size_t)about.st_size;
+    off_t end = lseek(opened, 0, SEEK_END); /* not fstat, which needs a newer C library than all else */
+    if (end > 0 && (uint64_t)end <= PTRDIFF_MAX) {
+        *size = (size_t)end;
         found = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, opened, 0);
     }
     close(opened);

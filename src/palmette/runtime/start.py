@@ -38,9 +38,13 @@ def tagged(words: Sequence[str]) -> bool:
         _write(made)
     else:
         from palmette.data.files import write_whole
+        from palmette.errors import PalmetteError
 
-        with write_whole(target) as file:
-            file.write(made)
+        try:
+            with write_whole(target) as file:
+                file.write(made)
+        except PalmetteError:  # the command says what is wrong
+            return False
     return True
 
 

@@ -25,7 +25,7 @@ from palmette.options.chain import ChainSettings
 from palmette.options.declare import OptionError
 from palmette.options.spelling import argument
 from palmette.structures.chain.data import allow_table, encode_contexts, encode_corpus
-from palmette.structures.chain.row_tables import RowTables, with_rows_for
+from palmette.structures.chain.row_tables import RowTables
 from palmette.structures.chain.search import Searching
 from palmette.structures.chain.weights import ARITIES, Shape
 
@@ -329,10 +329,10 @@ class ChainModel(Searching):
 
 def best_states(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarray, np.ndarray]:
     """The state of each token on the best path i32[N] and the score of each sentence f64[S]."""
-    states = np.zeros(data.known.size, np.int32)
-    scores = np.zeros(data.offset.size - 1)
-    chain = with_rows_for(chain, data)
-    decode(chain, data, make_trellis(chain, data), states, scores, restricted)
+    states, scores = np.zeros(data.known.size, np.int32), np.zeros(data.offset.size - 1)
+    rows, trellis = RowTables(chain), make_trellis(chain, data)
+    for part, tokens, sentences in rows.parts(data):
+        decode(rows.filled(part), part, trellis, states[tokens], scores[sentences], restricted)
     return states, scores
 
 

@@ -35,7 +35,7 @@ from palmette.structures.chain.lists import fixed, grows
 ARITIES = (1, 2, 3)
 TRANSITIONS = ("end", "pair", "triple")  # names of transition weights in files, by arity
 LARGE_TABLE = 64 << 20  # bytes of transition weights from which most are expected to stay zero
-MANY_ROWS = 64 << 20  # bytes of rows from which those that come out of a training are stored as entries
+MANY_ROWS = 8 << 20  # bytes of rows from which those that come out of a training are stored as entries
 
 
 class Shape(NamedTuple):

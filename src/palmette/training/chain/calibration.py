@@ -51,7 +51,7 @@ def parts_to_calibrate(corpus: Corpus, request: TrainRequest) -> CalibrationPart
     n = min(corpus.n_sentences // SHARE, ASIDE)
     drawn = drawn_together(corpus.n_sentences, settings.seed)
     aside = take(corpus, np.sort(drawn[:n]))
-    aside.source = f"sentences of {corpus.source}"
+    aside.source = "sentences of the training data"
     return CalibrationParts(take(corpus, np.sort(drawn[n : n + SAMPLE])), aside)
 
 

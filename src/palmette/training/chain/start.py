@@ -34,7 +34,7 @@ from palmette.structures.training_log import Epoch
 from palmette.training.chain.request import TrainingData
 
 logger = logging.getLogger(__name__)
-MOST_ROWS = 2 << 30  # bytes of rows of many labels, of which those of attributes that change are used
+MOST_ROWS = 1 << 30  # bytes of rows of many labels, of which those of attributes that change are used
 BYTES = 12  # of a weight and its sum
 ROWS, LISTS, GROWING = "rows", "lists", "growing"  # forms of weights; see kernels/chain/forms.py
 
