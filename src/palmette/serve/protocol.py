@@ -13,9 +13,21 @@ from palmette.serve.limits import Limits
 MOST_HEAD = 1 << 16  # bytes
 
 
+class Heads:
+    """Whether the head of a request is being read, as a parser tells."""
+
+    in_head: bool = False
+    head_bytes: int = 0
+
+    def head_begun(self) -> None:
+        self.in_head, self.head_bytes = True, 0
+
+    def head_ended(self) -> None:
+        self.in_head = False
+
+
 def parsing_protocol() -> Any:
-    """uvicorn's protocol with a parser in C (httptools) or, where that is not installed, in Python (h11). It calls
-    `head_begun` and `head_ended`."""
+    """uvicorn's protocol with a parser in C (httptools) or, where that is not installed, in Python (h11)."""
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
     except ModuleNotFoundError as error:
@@ -23,7 +35,7 @@ def parsing_protocol() -> Any:
             raise
         return _parsing_in_python()
 
-    class ParsingInC(HttpToolsProtocol):
+    class ParsingInC(Heads, HttpToolsProtocol):
         def on_message_begin(self) -> None:
             self.head_begun()
             super().on_message_begin()
@@ -39,7 +51,7 @@ def _parsing_in_python() -> Any:
     import h11
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    class ParsingInPython(H11Protocol):
+    class ParsingInPython(Heads, H11Protocol):
         def handle_events(self) -> None:
             super().handle_events()
             if self.conn.their_state is not h11.IDLE or not self.conn.trailing_data[0]:
@@ -57,8 +69,7 @@ class LimitedProtocol(parsing_protocol()):  # type: ignore[misc]
     in_flight: InFlight
     per_client: Counter[str]  # connections by address
 
-    in_head = False
-    head_bytes = 0
+    head_bytes: int
     late: asyncio.TimerHandle | None = None
     address = ""
 
@@ -96,11 +107,8 @@ class LimitedProtocol(parsing_protocol()):  # type: ignore[misc]
         elif self.late is None:
             self._wait()
 
-    def head_begun(self) -> None:
-        self.in_head, self.head_bytes = True, 0
-
     def head_ended(self) -> None:
-        self.in_head = False
+        super().head_ended()
         self._stop_waiting()
 
     def _wait(self) -> None:
