@@ -35,10 +35,9 @@ TOKENS = [["On", "IN"], ["Monday", "NNP"], ["we", "PRP"]]
 class Process:
     """`palmette serve` in a folder with a model."""
 
-    def __init__(self, home: Path, *options: str) -> None:
-        self.process = subprocess.Popen(
-            [*COMMAND, "serve", str(home / "chunk.palm"), "--port", "0", *options], stdout=subprocess.PIPE, text=True
-        )
+    def __init__(self, home: Path, *options: str, **variables: str) -> None:
+        command = [*COMMAND, "serve", str(home / "chunk.palm"), "--port", "0", *options]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | variables)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         self.address = line.split(" at ")[1].split()[0]
@@ -73,7 +72,19 @@ def server(shared_home: Path) -> Iterator[Process]:
     made.end()
 
 
-def test_slow_endless_and_broken_clients_are_sent_away(server: Process) -> None:
+@pytest.fixture
+def server_in_python(shared_home: Path, tmp_path: Path) -> Iterator[Process]:
+    """A server that parses requests in Python, since httptools cannot be imported."""
+    missing = "raise ModuleNotFoundError('there is no httptools', name='httptools')\n"
+    (tmp_path / "httptools.py").write_text(missing, encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    made = Process(shared_home, "--timeout", "2", PYTHONPATH=path)
+    yield made
+    made.end()
+
+
+def test_slow_endless_and_broken_clients_are_sent_away(server: Process, server_in_python: Process) -> None:
+    servers = [server, server_in_python]
     cases = {
         b"GET /health HTT": b" 408 ",  # a head that does not end
         HEAD + b"content-length: 100\r\n\r\n{": b" 408 ",  # a body that does not come
@@ -83,18 +94,23 @@ def test_slow_endless_and_broken_clients_are_sent_away(server: Process) -> None:
         HEAD + b"transfer-encoding: chunked\r\n\r\nzz\r\n": b" 400 ",
     }
     open_: list[tuple[socket.socket, bytes]] = []
-    for data, status in cases.items():
-        one = server.connected()
-        one.sendall(data)
-        open_.append((one, status))
-    idle = server.connected()
-    assert server.post("/models/chunk", {"tokens": TOKENS}).status_code == 200  # others are served meanwhile
+    for own in servers:
+        for data, status in cases.items():
+            one = own.connected()
+            one.sendall(data)
+            open_.append((one, status))
+    idle = [own.connected() for own in servers]
+    for own in servers:
+        assert own.post("/models/chunk", {"tokens": TOKENS}).status_code == 200  # others are served meanwhile
     for one, status in open_:
         with one:
             assert status in one.recv(65536)
-    with idle:
-        assert idle.recv(1) == b""  # a connection without a request is closed
-    assert server.post("/models/chunk", {"tokens": TOKENS}).status_code == 200
+    for one in idle:
+        with one:
+            assert one.recv(1) == b""  # a connection without a request is closed
+    for own in servers:
+        with httpx.Client(base_url=own.address, timeout=30) as client:  # one connection, a part of a head after another
+            assert [client.post("/models/chunk", json={"tokens": TOKENS}).status_code for _ in range(3)] == [200] * 3
 
 
 def test_a_replaced_file_is_taken_over_and_no_request_is_lost(server: Process, shared_home: Path) -> None:

@@ -93,7 +93,7 @@ class Serve(HelperOptions, OutputOptions, Command):
         try:
             from palmette.serve.run import address_of, listening, serve
         except ModuleNotFoundError as error:
-            if (error.name or "").split(".")[0] not in ("starlette", "uvicorn", "httptools"):
+            if (error.name or "").split(".")[0] not in ("starlette", "uvicorn"):
                 raise
             raise UsageError(f"{error.name} is missing: pip install 'palmette[serve]'") from None
         token = self.token if self.token is not None else os.environ.get(TOKEN)

@@ -7,23 +7,69 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
 from palmette.serve.batcher import InFlight
 from palmette.serve.limits import Limits
 
 MOST_HEAD = 1 << 16  # bytes
 
 
-class LimitedProtocol(HttpToolsProtocol):
+class Heads:
+    """Whether the head of a request is being read, as a parser tells."""
+
+    in_head: bool = False
+    head_bytes: int = 0
+
+    def head_begun(self) -> None:
+        self.in_head, self.head_bytes = True, 0
+
+    def head_ended(self) -> None:
+        self.in_head = False
+
+
+def parsing_protocol() -> Any:
+    """uvicorn's protocol with a parser in C (httptools) or, where that is not installed, in Python (h11)."""
+    try:
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+    except ModuleNotFoundError as error:
+        if error.name != "httptools":
+            raise
+        return _parsing_in_python()
+
+    class ParsingInC(Heads, HttpToolsProtocol):
+        def on_message_begin(self) -> None:
+            self.head_begun()
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self.head_ended()
+            super().on_headers_complete()
+
+    return ParsingInC
+
+
+def _parsing_in_python() -> Any:
+    import h11
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class ParsingInPython(Heads, H11Protocol):
+        def handle_events(self) -> None:
+            super().handle_events()
+            if self.conn.their_state is not h11.IDLE or not self.conn.trailing_data[0]:
+                self.head_ended()
+            elif not self.in_head:  # a part of one has come
+                self.head_begun()
+
+    return ParsingInPython
+
+
+class LimitedProtocol(parsing_protocol()):  # type: ignore[misc]
     """HTTP 1.1; slow and endless heads of requests are refused."""
 
     limits: Limits
     in_flight: InFlight
     per_client: Counter[str]  # connections by address
 
-    in_head = False
-    head_bytes = 0
+    head_bytes: int
     late: asyncio.TimerHandle | None = None
     address = ""
 
@@ -61,14 +107,9 @@ class LimitedProtocol(HttpToolsProtocol):
         elif self.late is None:
             self._wait()
 
-    def on_message_begin(self) -> None:
-        self.in_head, self.head_bytes = True, 0
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        self.in_head = False
+    def head_ended(self) -> None:
+        super().head_ended()
         self._stop_waiting()
-        super().on_headers_complete()
 
     def _wait(self) -> None:
         self.late = self.loop.call_later(self.limits.seconds, self._too_late)
@@ -94,7 +135,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-def limited_protocol(limits: Limits, in_flight: InFlight) -> type[HttpToolsProtocol]:
+def limited_protocol(limits: Limits, in_flight: InFlight) -> type[LimitedProtocol]:
     """The protocol with these limits; `in_flight` gets to know the tasks of its server."""
     own = {"limits": limits, "in_flight": in_flight, "per_client": Counter()}
     return type("OwnProtocol", (LimitedProtocol,), own)

@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
 
 from palmette.errors import UsageError
 from palmette.serve.app import Application
-from palmette.serve.protocol import limited_protocol
+from palmette.serve.protocol import MOST_HEAD, limited_protocol
 
 BACKLOG = 1024  # connections that wait to be accepted
 KEEP_ALIVE = 75  # seconds that an idle connection stays open
@@ -84,6 +84,7 @@ def _server(app: Application, ready: Callable[[], None]) -> _Server:
         app, http=limited_protocol(app.limits, app.service.in_flight),
         ws="none", interface="asgi3", lifespan="on", log_config=None,
         log_level="error", access_log=False, proxy_headers=False, server_header=False, timeout_keep_alive=KEEP_ALIVE,
+        h11_max_incomplete_event_size=2 * MOST_HEAD,  # the protocol refuses before that, in words
         timeout_graceful_shutdown=int(app.limits.seconds) + GRACE,
     )  # fmt: skip
     return _Server(app, config, ready)

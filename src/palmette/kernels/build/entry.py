@@ -16,7 +16,7 @@ import llvmlite.binding as llvm
 import numba
 import numba.core.codegen
 from llvmlite import ir
-from numba.core import cgutils, lowering, types
+from numba.core import callconv, cgutils, lowering, types
 from numba.core import ir as numba_ir
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.typed_passes import NativeLowering
@@ -85,12 +85,21 @@ class _Borrowing(lowering.Lower):
         if name not in self.borrowed:
             super().delvar(name)
 
+    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
+        """Numba makes wrappers of its own functions, through which Python would call them. Nothing does."""
+
+    def create_cfunc_wrapper(self) -> None:
+        """As above, for C."""
+
 
 def prepare_compiler() -> None:
     """Numba makes machine code of every function that a kernel calls, which nobody runs: make none in this process, and
-    borrow arguments."""
+    borrow arguments. Errors are a status and nothing else: Numba would store a pickled exception for each, with the
+    path of its own source file, so that builds in two folders would differ."""
     codegen: Any = numba.core.codegen
+    convention: Any = callconv.CPUCallConv
     stage: Any = NativeLowering
+    convention.set_static_user_exc = lambda self, builder, exc, exc_args=None, loc=None, func_name=None: None
     codegen.JITCodeLibrary._finalize_specific = lambda self: None
     codegen.JITCodeLibrary.get_pointer_to_function = lambda self, name: 0
     codegen.JITCPUCodegen._add_module = lambda self, module: None
