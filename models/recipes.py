@@ -43,7 +43,7 @@ EWT = Source(
     "Christopher Manning and the contributors of UD English-EWT",
 )  # fmt: skip
 ENGLISH = Recipe(
-    "English", "ud-ewt/en_ewt-ud-{part}.conllu", 0.6, "CC BY-SA 4.0",
+    "English", "ud-ewt/en_ewt-ud-{part}.conllu", 1.0, "CC BY-SA 4.0",
     (
         EWT,
         Source(
