@@ -289,7 +289,7 @@ def test_the_tag_scheme_of_a_file(cli: Cli) -> None:
     assert "wrote back.txt" in ran.err
     cli.fine("convert train.txt -o ioe1.txt --to-scheme IOE1 --label -1 --separator space -q")
     assert cli("convert train.txt --to magic").code == 2
-    assert "no chunk label" in cli("convert train.txt --label 1 -q").err
+    assert "not a chunk label" in cli("convert train.txt --label 1 -q").err
 
 
 def test_looking_inside(cli: Cli) -> None:

@@ -128,7 +128,7 @@ def test_word_classes_are_no_spans_unless_asked_for() -> None:
     asked = score(*data[1:], data.labels, scheme="bare")
     assert asked.chunk_rules == "runs of equal labels"
     assert asked.f1 == 0.0
-    with pytest.raises(UsageError, match="no chunk label"):
+    with pytest.raises(UsageError, match="not a chunk label"):
         ChunkTables.of(data.labels)
 
 
@@ -213,7 +213,7 @@ def test_eval_says_what_is_missing(cli: Cli) -> None:
     assert "--scheme bare" in cli("eval --guess both.txt --style conlleval").err
     assert "FB1:   0.00" in cli.fine("eval --guess both.txt --style conlleval --scheme bare")
     assert "unknown tag scheme 'iob7'" in cli("eval --guess both.txt --scheme iob7").err
-    assert "no chunk label" in cli("eval --guess both.txt --scheme iob2").err
+    assert "not a chunk label" in cli("eval --guess both.txt --scheme iob2").err
     ran = cli("train both.txt -o m.palm --metric f1 --dev both.txt --features pos")
     assert "--constraints bare" in ran.err
 
@@ -223,7 +223,7 @@ def test_span_costs_and_confidences_know_bare_labels() -> None:
     labels = [["Number", "Street", "Street", "City"]] * 5
     tagger = Tagger(learner=Mira(cost="span"), constraints="bare").fit(words, labels)
     assert tagger.predict(words[:1]) == labels[:1]
-    with pytest.raises(UsageError, match="no chunk label"):
+    with pytest.raises(UsageError, match="not a chunk label"):
         Tagger(learner=Mira(cost="span")).fit(words, labels)
 
 
@@ -231,7 +231,7 @@ def test_a_chunker_with_another_separator_starts_a_classifier_as_well() -> None:
     sentences, labels = (part[:60] for part in load_demo("train"))
     texts, classes = sentences + [own[::-1] for own in sentences], ["1"] * 60 + ["0"] * 60
     written = (labels, [[label.replace("-", "_", 1) for label in own] for own in labels])
-    chunkers = [Tagger("ngrams", constraints="iob2", passes=2).fit(sentences, own) for own in written]
+    chunkers = [Tagger("ngrams", order=1, constraints="iob2", passes=2).fit(sentences, own) for own in written]
     one, other = (Classifier(init=chunker, passes=1).fit(texts, classes) for chunker in chunkers)
     assert one.model_.settings.chunk_types == other.model_.settings.chunk_types
     assert np.array_equal(one.decision_function(texts), other.decision_function(texts))

@@ -384,7 +384,7 @@ def test_bad_parameters(options: dict, message: str) -> None:
     [
         ({"start": {"D": 0.8, "V": 0.3}}, "start: the probabilities sum to 1.1"),
         ({"start": {"D": -0.5}}, "is not a probability"),
-        ({"start": {"X": 1.0}}, "'X' is no label"),
+        ({"start": {"X": 1.0}}, "'X' is not a label"),
         ({"start": {END: 1.0}}, "may stand in rows of transition"),
         ({"transition": {("D", "N"): {END: 1.0}}}, "put it into the row of 'N'"),
         ({"transition": {("D", "N", "V"): {"D": 1.0}}}, "one label, or two"),
@@ -406,7 +406,7 @@ def test_bad_data(pidgin: HMM) -> None:
         pidgin.log_joint([["can"]], [["X"]])
     with pytest.raises(DataError, match="partial labels"):
         HMM().fit([["can"]], [[None]])
-    with pytest.raises(DataError, match="no words"):
+    with pytest.raises(DataError, match="not words"):
         HMM().fit_corpus(corpus_from_items([[{"a": 1}]], [["A"]]).corpus)
     with pytest.raises(DataError, match="no labelled sentence"):
         pidgin.score([], [])

@@ -62,7 +62,7 @@ def test_tables_by_hand_become_a_model_file(tmp_path: Path) -> None:
         ("{", "not a file of HMM tables"),
         ('{"start": {}}', "missing required field `transition`"),
         ('{"start": {"A": 2}, "transition": {}, "emission": {"A": {"a": 1}}}', "is not a probability"),
-        ('{"start": {"B": 1}, "transition": {}, "emission": {"A": {"a": 1}}}', "'B' is no label"),
+        ('{"start": {"B": 1}, "transition": {}, "emission": {"A": {"a": 1}}}', "'B' is not a label"),
         ('{"start": {}, "transition": {}, "emission": {}, "colour": 1}', "unknown field"),
     ],
 )

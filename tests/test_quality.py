@@ -103,7 +103,7 @@ def test_crfsuite_and_palmette_find_the_same_paths(tmp_path: Path) -> None:
     judge.open(str(tmp_path / "crf"))
     info = judge.info()
     # partial_fit keeps attributes that never moved, and so a row for each of CRFsuite's weights
-    tagger = Tagger(passes=1, ends=False, constraints="none").partial_fit(X, labels)
+    tagger = Tagger(order=1, passes=1, ends=False, constraints="none").partial_fit(X, labels)
     transplant(tagger, info.state_features, info.transitions)
     found, scores = tagger.predict_scored(X_test)
     assert found == [judge.tag(x) for x in X_test]

@@ -276,7 +276,7 @@ def test_eval_reads_gold_as_conlleval_does(cli: Cli) -> None:
 
 
 def test_strict_wants_chunk_labels() -> None:
-    with pytest.raises(DataError, match="'NN' is none"):
+    with pytest.raises(DataError, match="'NN' is not one"):
         Tagger("pos", constraints="strict").fit([["a", "b"]], [["NN", "B-X"]])
 
 

@@ -51,7 +51,7 @@ class TrainPipeline(ConfigOptions, ForceOptions, JsonOptions, Command):
     owners = (PipelineOptions, TextSpec)
     common = (
         "output", "dev", "components", "entities", "entities-dev", "lexicons", "clusters", "jackknife", "beam", "full",
-        "seed", "threads", "json", "quiet",
+        "threads", "json", "quiet",
     )  # fmt: skip
 
     data: str = option(
