@@ -197,7 +197,8 @@ def test_an_order_between_two_is_the_mixture_of_both(
         }
         for word, p in zip(model.vocabulary_, found.tolist(), strict=True):
             assert p == pytest.approx(0 if word == BEGIN else mixed[word], abs=1e-12)
-        log += math.log(mixed[below.known(tried[n]) if n < len(tried) else "</s>"])
+        probability = mixed[below.known(tried[n]) if n < len(tried) else "</s>"]
+        log += math.log(probability) if probability > 0 else -math.inf
     assert model.log_likelihood(tried) == pytest.approx(log, rel=1e-9)
 
 
