@@ -157,7 +157,7 @@ def test_parts_of_speech_and_a_chunker(cli: Cli) -> None:
     """Bare words; the tagger's name is remembered, and the start is a chunker of the same templates."""
     leave_demo(cli.folder)
     cli.fine("train train.txt -o pos.palm --features pos --columns 0 --label 1 --passes 2 -q")
-    cli.fine("train train.txt -o chunk.palm --features ngrams --passes 2 -q")
+    cli.fine("train train.txt --order 1 -o chunk.palm --features ngrams --passes 2 -q")
     for part in ("train", "test"):
         for name in ("good", "bad"):
             rows = [line.split("\t")[0] for line in cli.read(f"{part}.{name}").splitlines()]
