@@ -33,7 +33,7 @@ def taggers() -> dict[str, Tagger]:
     return {
         "crf": Tagger("chunk", learner=Crf(iterations=12)).fit(X, y, dev=dev),
         "latent": Tagger(states=Latent(2), **plain).fit(X, y, dev=dev),
-        "beam": Tagger(search=Beam(2), **plain).fit(X, y),
+        "beam": Tagger(learner="perceptron", search=Beam(2), **plain).fit(X, y),
         "order2": Tagger(template=parse(TEMPLATE + "B\nT\n"), order=2, passes=3).fit(X, y),
         "pos": Tagger("pos", passes=3).fit([[word for word, _ in s] for s in X], [[tag for _, tag in s] for s in X]),
     }
