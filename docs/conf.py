@@ -34,7 +34,7 @@ def _links(app: object, page: str, source: list[str]) -> None:
     for name, path in _INCLUDED.items():
         for link in (f"](../{name}.md", f"]({name}.md"):
             text = text.replace(link, f"](/{path}")
-    source[0] = re.sub(r"\[([^\]]+)\]\((?:\.\./)*(?:LICENSE|src/[^)]*)\)", r"`\1`", text)
+    source[0] = re.sub(r"\[([^\]]+)\]\((?:\.\./)*(?:LICENSE|CODE_OF_CONDUCT\.md|src/[^)]*)\)", r"`\1`", text)
 
 
 def setup(app: Sphinx) -> None:
